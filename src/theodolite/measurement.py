@@ -1,0 +1,98 @@
+"""A measured value with how it was obtained and what could be wrong: the row every instrument returns."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from theodolite.errors import BadInput
+from theodolite.version import __version__
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a row came from. The commit is recorded by the package's version; it is never part of a key."""
+
+    version: str
+    seed: int
+    device: str
+    date: str
+    python: str
+    torch: str
+
+    @classmethod
+    def here(cls, seed: int, device: str) -> Provenance:
+        import torch
+
+        return cls(
+            version=__version__,
+            seed=seed,
+            device=device,
+            date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            python=platform.python_version(),
+            torch=str(torch.__version__),
+        )
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measured quantity.
+
+    `exact` is true only for a value with no sampling error and no rounding; otherwise `interval` holds the
+    range the value is believed to lie in (None where no estimate of it exists, and `diagnostics` says why).
+    """
+
+    quantity: str
+    value: float | int | None
+    exact: bool
+    method: str
+    seconds: float
+    provenance: Provenance
+    interval: tuple[float, float] | None = None
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **finite(asdict(self))}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Measurement:
+        if row.get("schema") != SCHEMA:
+            raise BadInput(f"a measurement of schema {row.get('schema')!r} cannot be read: this version reads {SCHEMA}")
+        names = {f.name for f in fields(cls)}
+        given = set(row) - {"schema"}
+        if given != names:
+            raise BadInput(f"a measurement has the fields {sorted(names)}: these differ: {sorted(given ^ names)}")
+        body = {name: row[name] for name in names}
+        body["provenance"] = Provenance(**body["provenance"])
+        if body["interval"] is not None:
+            body["interval"] = tuple(body["interval"])
+        return cls(**body)
+
+
+def canonical(config: Any) -> str:
+    """The one text a configuration has: sorted keys, no spaces. Keys, seeds and hashes are made from it."""
+    return json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def seed_of(config: Any) -> int:
+    """The seed rule: the first 63 bits of SHA-256 over the canonical text of what is run."""
+    return int.from_bytes(hashlib.sha256(canonical(config).encode()).digest()[:8], "big") >> 1
+
+
+def finite(value: Any) -> Any:
+    """JSON has no infinities: they become None, at any depth."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(k): finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(v) for v in value]
+    return value
