@@ -1,0 +1,17 @@
+"""Exact linear algebra over GF(p) on float64 tensors, CPU and CUDA; no network and no theory lives here."""
+
+from theodolite.field.draw import draw_prime, draw_residues
+from theodolite.field.eliminate import Elimination, eliminate, rank, solve
+from theodolite.field.modulus import Modulus
+from theodolite.field.product import product
+
+__all__ = [
+    "Elimination",
+    "Modulus",
+    "draw_prime",
+    "draw_residues",
+    "eliminate",
+    "product",
+    "rank",
+    "solve",
+]

@@ -1,0 +1,96 @@
+"""Two CUDA kernels, written in Triton: reduction in one pass, and the inverse of a small matrix in one launch.
+
+Both have a plain torch counterpart that gives the same residues; they are used where CUDA and Triton are present.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from typing import Any
+
+import torch
+from torch import Tensor
+
+LARGEST_INVERSE = 64  # the matrix lies in the registers of one block
+
+
+@functools.cache
+def available() -> bool:
+    return torch.cuda.is_available() and importlib.util.find_spec("triton") is not None
+
+
+def reduce_(x: Tensor, p: int) -> None:
+    """Centred residues of a matrix with unit column stride, in place."""
+    rows, columns = x.shape
+    if rows and columns:
+        if x.is_contiguous():
+            rows, columns = 1, rows * columns
+        block = 1024
+        width = -(-columns // block)
+        _compiled()["reduce"][(rows * width,)](x, width, columns, x.stride(0) if rows > 1 else columns, p, BLOCK=block)
+
+
+def invert(matrix: Tensor, p: int, singular: Tensor) -> Tensor:
+    """The inverse of a matrix of at most 64 rows; `singular` becomes 1 when a leading minor is zero."""
+    n = matrix.shape[0]
+    result = torch.empty(n, n, dtype=torch.float64, device=matrix.device)
+    size = max(16, 1 << (n - 1).bit_length())
+    _compiled()["invert"][(1,)](matrix, matrix.stride(0), result, n, p, singular, SIZE=size, num_warps=8)
+    return result
+
+
+@functools.cache
+def _compiled() -> dict[str, Any]:
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def residue(x, p, scale):
+        return x - tl.floor(x * scale + 0.5) * p
+
+    @triton.jit
+    def reduce_kernel(x_ptr, width, columns, stride, prime, BLOCK: tl.constexpr):
+        p = prime.to(tl.float64)
+        program = tl.program_id(0)
+        row = (program // width).to(tl.int64)
+        column = (program % width).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+        at = x_ptr + row * stride + column
+        x = tl.load(at, mask=column < columns, other=0.0)
+        tl.store(at, residue(x, p, 1.0 / p), mask=column < columns)
+
+    @triton.jit
+    def invert_kernel(a_ptr, stride, out_ptr, n, prime, singular_ptr, SIZE: tl.constexpr):
+        p = prime.to(tl.float64)
+        scale = 1.0 / p
+        i = tl.arange(0, SIZE)
+        inside = (i[:, None] < n) & (i[None, :] < n)
+        identity = tl.where(i[:, None] == i[None, :], 1.0, 0.0).to(tl.float64)
+        a = tl.load(a_ptr + i[:, None].to(tl.int64) * stride + i[None, :], mask=inside, other=0.0)
+        a = tl.where(inside, a, identity)
+        zero_seen = 0
+        for k in range(n):
+            row = tl.sum(tl.where(i[:, None] == k, a, 0.0), axis=0)
+            column = tl.sum(tl.where(i[None, :] == k, a, 0.0), axis=1)
+            pivot = tl.sum(tl.where(i == k, row, 0.0), axis=0)
+            zero_seen = zero_seen | (pivot == 0.0).to(tl.int32)
+            # pivot^(p-2), 26 bits are enough below 2^25
+            exponent = prime - 2
+            inverted = pivot * 0.0 + 1.0
+            base = pivot
+            for _ in range(26):
+                inverted = tl.where((exponent & 1) == 1, residue(inverted * base, p, scale), inverted)
+                base = residue(base * base, p, scale)
+                exponent = exponent >> 1
+            row = tl.where(i == k, inverted, residue(row * inverted, p, scale))
+            column = tl.where(i == k, 0.0, column)
+            a = tl.where(i[None, :] == k, 0.0, a)
+            a = residue(a - column[:, None] * row[None, :], p, scale)
+            a = tl.where(i[:, None] == k, row[None, :], a)
+        tl.store(out_ptr + i[:, None].to(tl.int64) * n + i[None, :], a, mask=inside)
+        if zero_seen == 1:
+            tl.store(singular_ptr, 1)
+
+    # Triton resolves the names a kernel uses among its module's globals.
+    globals().update(tl=tl, residue=residue)
+    return {"reduce": reduce_kernel, "invert": invert_kernel}
