@@ -4,9 +4,11 @@ from theodolite.field.draw import draw_prime, draw_residues
 from theodolite.field.eliminate import Elimination, eliminate, rank, solve
 from theodolite.field.modulus import Modulus
 from theodolite.field.product import product
+from theodolite.field.tensor import FieldTensor
 
 __all__ = [
     "Elimination",
+    "FieldTensor",
     "Modulus",
     "draw_prime",
     "draw_residues",

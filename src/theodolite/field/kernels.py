@@ -24,11 +24,9 @@ def reduce_(x: Tensor, p: int) -> None:
     """Centred residues of a matrix with unit column stride, in place."""
     rows, columns = x.shape
     if rows and columns:
-        if x.is_contiguous():
-            rows, columns = 1, rows * columns
         block = 1024
         width = -(-columns // block)
-        _compiled()["reduce"][(rows * width,)](x, width, columns, x.stride(0) if rows > 1 else columns, p, BLOCK=block)
+        _compiled()["reduce"][(rows * width,)](x, width, columns, x.stride(0), p, BLOCK=block)
 
 
 def invert(matrix: Tensor, p: int, singular: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
+from theodolite.field import kernels
 
 LARGEST = 1 << 25  # beyond it fewer than 32 products fit into one exact sum
 _SLACK = 2
@@ -39,11 +40,10 @@ class Modulus:
 
     def reduce_(self, x: Tensor) -> Tensor:
         """Centred residues of a tensor of integers in the range above, in place."""
-        if x.device.type == "cuda" and x.dim() == 2 and x.stride(1) == 1:
-            from theodolite.field import kernels
-
-            if kernels.available():
-                kernels.reduce_(x, self.p)
+        if x.device.type == "cuda" and kernels.available():
+            flat = x.view(1, -1) if x.is_contiguous() else x
+            if flat.dim() == 2 and flat.stride(1) == 1:
+                kernels.reduce_(flat, self.p)
                 return x
         if x.device.type == "cpu" and x.numel() > _TILE:
             if x.is_contiguous():

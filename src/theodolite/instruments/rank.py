@@ -1,0 +1,223 @@
+"""Exact separation rank: the rank over GF(p) of y at random points, with surplus points and independent repeats.
+
+What is proven. For any points rank M ≤ sep(y), and rank over GF(p) ≤ rank over ℚ, so the rank found is a lower bound
+for almost all real weights (Claim 7.2). Equal to the cap, it is the rank. Otherwise the drawn weights have a larger
+rank than R with probability at most binom(K, s)·(2·degree/p)^s for s = K − R surplus points: add the points pair by
+pair; while the rank is short of the function's, the minor bordered by the new pair is a polynomial in it of degree at
+most 2·degree, not 0, so each pair fails to raise the rank with probability at most 2·degree/p, and at least s of the
+K pairs failed. That drawn weights and prime are generic is supported by repeats with fresh ones.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from theodolite.errors import BadInput
+from theodolite.field import Elimination, eliminate
+from theodolite.instruments.degree import line_degree
+from theodolite.instruments.device import device_name, free_bytes, require_memory, resolve_device
+from theodolite.instruments.draws import Draws
+from theodolite.instruments.pairs import pair_matrix
+from theodolite.instruments.result import RankResult
+from theodolite.instruments.scalar import ScalarFunction
+from theodolite.measurement import Provenance
+from theodolite.nets.contract import Predictable, Prediction
+from theodolite.nets.load import Subject
+from theodolite.partition import Partition
+
+SURPLUS = 64
+_FIRST = 448  # points of a first look when the cap is far away: with the surplus one full block
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One prime, one draw of weights, one set of points."""
+
+    draws: Draws
+    points: int
+    elimination: Elimination
+    evaluate_seconds: float
+    eliminate_seconds: float
+
+    @property
+    def rank(self) -> int:
+        return self.elimination.rank
+
+    @property
+    def surplus(self) -> int:
+        return self.points - self.rank
+
+
+Progress = Callable[[str, float], None]  # what is being done, and the share of it that was just finished
+
+
+def exact_rank(
+    subject: Subject,
+    partition: str | Partition = "left-right",
+    *,
+    token: int | None = None,
+    entry: int = 0,
+    points: int | None = None,
+    max_points: int | None = None,
+    repeats: int = 3,
+    prime: int | None = None,
+    own_weights: bool = False,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress | None = None,
+    keep: Callable[[Repeat], None] | None = None,
+) -> RankResult:
+    """Measure; `keep` receives the repeat of largest rank, from which a certificate can be made."""
+    started = time.perf_counter()
+    where = resolve_device(device)
+    subject.module.to(where)
+    _check(subject, points, max_points, repeats)
+    split = Partition.parse(partition, subject.sites)
+    function = ScalarFunction.of(subject, token, entry)
+    first = Draws.make(function, split, seed, 0, where, prime, own_weights)
+    function.check(first.evaluate(), first.whole("trial", 6))
+    predicted = _predict(subject, split, function.token)
+    degree = predicted.degree if predicted else line_degree(first)
+    cap = predicted.cap if predicted else None
+    limit = points or max_points or _affordable(where)
+    found: list[Repeat] = []
+    best: Repeat | None = None
+    for number in range(repeats):
+        draws = first if number == 0 else Draws.make(function, split, seed, number, where, prime, own_weights)
+        guess = max((r.rank for r in found), default=None)
+        repeat = _grow(draws, points, limit, cap, guess, progress)
+        if best is None or repeat.rank > best.rank:
+            best = repeat
+        found.append(_light(repeat))
+    assert best is not None
+    if keep is not None:
+        keep(best)
+    return _result(subject, function, split, found, predicted, degree, started, seed, where)
+
+
+def _grow(
+    draws: Draws, fixed: int | None, limit: int, cap: int | None, guess: int | None, progress: Progress | None
+) -> Repeat:
+    """Add points until enough of them are surplus; stop at `limit` with a lower bound only."""
+    enough = limit if cap is None else min(limit, cap + SURPLUS)
+    if fixed:
+        count = fixed
+    elif guess is not None:
+        count = min(enough, guess + SURPLUS)
+    else:
+        count = enough if enough <= 2048 else _FIRST + SURPLUS
+    while True:
+        repeat = _measure(draws, count, progress)
+        if fixed or repeat.surplus >= SURPLUS or count >= enough:
+            return repeat
+        short = repeat.surplus == 0
+        del repeat
+        count = min(enough, 2 * count if short else count + SURPLUS)
+
+
+def _measure(draws: Draws, count: int, progress: Progress | None) -> Repeat:
+    require_memory(8 * count * count, draws.device, f"a matrix of {count:,} × {count:,} points")
+    label = f"repeat {draws.repeat + 1}: {count:,} × {count:,} points"
+    tick = time.perf_counter()
+    report = (lambda share: progress(f"{label}, evaluating", share)) if progress else None
+    a, b = draws.points("a", count), draws.points("b", count)
+    matrix = pair_matrix(draws.evaluate(), a, b, draws.partition, report)
+    _synchronise(draws.device)
+    tock = time.perf_counter()
+    if progress:
+        progress(f"{label}, eliminating", 0.0)
+    elimination = eliminate(matrix, draws.modulus, overwrite=True)
+    _synchronise(draws.device)
+    return Repeat(draws, count, elimination, tock - tick, time.perf_counter() - tock)
+
+
+def _light(repeat: Repeat) -> Repeat:
+    """The same repeat without its matrix."""
+    e = repeat.elimination
+    small = Elimination(e.modulus, e.factors[:0], e.bounds, e.rows[: e.rank], e.columns[: e.rank])
+    return Repeat(repeat.draws, repeat.points, small, repeat.evaluate_seconds, repeat.eliminate_seconds)
+
+
+def _result(
+    subject: Subject,
+    function: ScalarFunction,
+    partition: Partition,
+    found: list[Repeat],
+    predicted: Prediction | None,
+    degree: int,
+    started: float,
+    seed: int,
+    device: torch.device,
+) -> RankResult:
+    ranks = [r.rank for r in found]
+    rank, cap = max(ranks), predicted.cap if predicted else None
+    if cap is not None and rank > cap:
+        raise AssertionError(f"rank {rank} above the cap {cap} of {subject.name}: the cap's proof does not cover it")
+    saturated = cap is not None and rank == cap
+    agree = len(found) > 1 and len(set(ranks)) == 1 and all(r.surplus >= SURPLUS for r in found)
+    return RankResult(
+        net=subject.name,
+        shape=dict(subject.shape),
+        partition=str(partition),
+        mode="exact",
+        token=function.token,
+        entry=function.entry,
+        rank=rank,
+        exact=saturated or agree,
+        lower_bound=rank,
+        cap=cap,
+        saturated=saturated,
+        failure_probability=0.0 if saturated else max(failure_probability(r, degree) for r in found),
+        primes=tuple(r.draws.modulus.p for r in found),
+        points=max(r.points for r in found),
+        ranks=tuple(ranks),
+        bounds={
+            "lower": predicted.lower if predicted else None,
+            "upper": predicted.upper if predicted else None,
+            "reason": predicted.reason if predicted else "theory has no formula for this net",
+        },
+        degree=degree,
+        seconds=time.perf_counter() - started,
+        evaluate_seconds=sum(r.evaluate_seconds for r in found),
+        eliminate_seconds=sum(r.eliminate_seconds for r in found),
+        provenance=Provenance.here(seed, device_name(device)),
+    )
+
+
+def failure_probability(repeat: Repeat, degree: int) -> float:
+    """The bound of this file's head for one repeat; 1 when there are no surplus points."""
+    surplus, points = repeat.surplus, repeat.points
+    if surplus <= 0 or 2 * degree >= repeat.draws.modulus.p:
+        return 1.0
+    choices = math.lgamma(points + 1) - math.lgamma(surplus + 1) - math.lgamma(points - surplus + 1)
+    return math.exp(min(0.0, choices + surplus * math.log(2 * max(degree, 1) / repeat.draws.modulus.p)))
+
+
+def _predict(subject: Subject, partition: Partition, token: int) -> Prediction | None:
+    return subject.module.predict(partition, token) if isinstance(subject.module, Predictable) else None
+
+
+def _affordable(device: torch.device) -> int:
+    """The most points a measurement takes by itself: two thirds of the free memory, minutes of time."""
+    by_memory = math.isqrt(int(free_bytes(device) * 2 / 3) // 8)
+    return max(SURPLUS + 1, min(by_memory, 120_000 if device.type == "cuda" else 12_288))
+
+
+def _check(subject: Subject, points: int | None, max_points: int | None, repeats: int) -> None:
+    for name, value in (("points", points), ("max points", max_points), ("repeats", repeats)):
+        if value is not None and value < 1:
+            raise BadInput(f"{name} must be at least 1, not {value}: an empty matrix has no rank to measure")
+    if subject.vocab:
+        raise BadInput(
+            f"'{subject.name}' reads integer ids, so its inputs are no points of a field: use --mode grid or epsilon"
+        )
+
+
+def _synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,27 @@
+"""Architectures, one family per file; a file registers what it defines, and importing this folder registers all."""
+
+from theodolite.nets import (
+    circuits,
+    degree_attention,
+    lstm,
+    mlp,
+    polynomial_mixer,
+    polynomial_mlp,
+    self_attention,
+    transformer,
+)
+from theodolite.nets.contract import NetEntry, Prediction, nets
+
+__all__ = [
+    "NetEntry",
+    "Prediction",
+    "circuits",
+    "degree_attention",
+    "lstm",
+    "mlp",
+    "nets",
+    "polynomial_mixer",
+    "polynomial_mlp",
+    "self_attention",
+    "transformer",
+]

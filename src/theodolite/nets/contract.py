@@ -1,0 +1,113 @@
+"""What a net is to the rest of the package: an `nn.Module`, an entry in the registry, and what theory says of it.
+
+Sequences map (batch, token, feature) to (batch, token, output), or to (batch, output) where the net pools its tokens;
+vectors map (batch, feature) to (batch, output). A factory takes `features`, `outputs`, `tokens` and shape arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from torch import nn
+
+from theodolite.errors import BadInput
+from theodolite.partition import Partition
+from theodolite.registry import Registry, unknown
+
+# Names other libraries use for the same argument.
+ALIASES = {
+    "hidden_size": "width",
+    "d_model": "width",
+    "n_embd": "width",
+    "num_hidden_layers": "depth",
+    "n_layer": "depth",
+    "num_layers": "depth",
+    "num_attention_heads": "heads",
+    "n_head": "heads",
+    "head_dim": "attention_width",
+    "d_kv": "attention_width",
+    "embedding_size": "embedding_rank",
+    "vocab_size": "vocab",
+    "seq_len": "tokens",
+    "n_positions": "tokens",
+}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What theory says of the separation rank of one output entry, for almost all weights.
+
+    `cap` holds for all weights and is proven; `lower` and `upper` are published bounds; `reason` says which, or why
+    there is none. `degree` is the total degree in the inputs.
+    """
+
+    degree: int
+    cap: int | None
+    lower: int | None = None
+    upper: int | None = None
+    reason: str = "no published bound covers this network"
+
+
+@runtime_checkable
+class Predictable(Protocol):
+    """A net that theory speaks of; `token` is the one whose output is read."""
+
+    def predict(self, partition: Partition, token: int) -> Prediction: ...
+
+
+@dataclass(frozen=True)
+class NetEntry:
+    """A registered architecture. `version` changes whenever the function it computes does."""
+
+    name: str
+    factory: Callable[..., nn.Module]
+    summary: str
+    kind: Literal["sequence", "vector"]
+    polynomial: bool
+    version: int = 1
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # shape of a small net to measure
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Argument names with the values used when they are not given."""
+        known = inspect.signature(self.factory).parameters
+        return {n: self.defaults.get(n, None if p.default is p.empty else p.default) for n, p in known.items()}
+
+    def build(self, **shape: Any) -> nn.Module:
+        return self.factory(**canonical_arguments(self.name, shape, self.arguments))
+
+
+nets: Registry[NetEntry] = Registry("net")
+
+
+def register(**entry: Any) -> Callable[[type[nn.Module]], type[nn.Module]]:
+    """Class decorator: `@register(name=…, summary=…, kind=…, polynomial=…)`."""
+
+    def add(factory: type[nn.Module]) -> type[nn.Module]:
+        nets.add(entry["name"], NetEntry(factory=factory, **entry))
+        return factory
+
+    return add
+
+
+def canonical_arguments(net: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Aliases resolved, unknown arguments refused with the near name."""
+    result: dict[str, Any] = {}
+    for name, value in given.items():
+        target = name if name in known else ALIASES.get(name, name)
+        if target not in known:
+            raise BadInput(f"for the net '{net}': {unknown('argument', name, known)}")
+        if target in result:
+            raise BadInput(f"for the net '{net}': '{target}' is given twice (as '{name}' too): give it once")
+        result[target] = value
+    return result
+
+
+def positive(**sizes: int) -> None:
+    """Refuse sizes below 1."""
+    for name, size in sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise BadInput(f"{name.replace('_', ' ')} must be a whole number of at least 1, not {size!r}")

@@ -1,0 +1,151 @@
+"""From what a user names, a registered net, `file.py:Name` or a module at hand, to the subject of a measurement."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from theodolite.errors import BadInput, TheodoliteError
+from theodolite.nets.contract import canonical_arguments, nets, positive
+from theodolite.registry import unknown
+
+_SUPPLIED = {"features": None, "vocab": 8, "outputs": 1, "tokens": 8}
+_SEQUENCE_FEATURES, _VECTOR_FEATURES = 4, 8
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A net with the shape of its input: `sites` tokens of `features` numbers, or a vector of `sites` entries."""
+
+    name: str
+    module: nn.Module
+    kind: Literal["sequence", "vector"]
+    sites: int
+    features: int
+    shape: Mapping[str, Any]
+    vocab: int | None = None
+    version: int = 1
+    source: str | None = None  # SHA-256 of the user's file
+
+    @property
+    def registered(self) -> bool:
+        return self.source is None and self.name in nets
+
+
+def load(net: str | nn.Module | Callable[..., Any], seed: int = 0, **shape: Any) -> Subject:
+    """The subject a user means. Arguments that are None count as not given; unknown ones are refused."""
+    given = {name: value for name, value in shape.items() if value is not None}
+    if not isinstance(net, str):
+        return _from_object(net, getattr(net, "__name__", type(net).__name__), given, seed, source=None)
+    if ":" in net or net.endswith(".py"):
+        return _from_file(net, given, seed)
+    entry = nets[net]
+    arguments = canonical_arguments(net, given, entry.arguments)
+    arguments = {**{k: v for k, v in entry.defaults.items() if k in entry.arguments}, **arguments}
+    module = _seeded(lambda: entry.factory(**arguments), seed)
+    features = int(getattr(module, "features", 0) or arguments["features"])
+    sites = int(arguments["tokens"]) if entry.kind == "sequence" else features
+    described = {k: v for k, v in {**entry.arguments, **arguments}.items() if v is not None}
+    return Subject(
+        name=net,
+        module=module.eval(),
+        kind=entry.kind,
+        sites=sites,
+        features=features if entry.kind == "sequence" else 1,
+        shape=described,
+        version=entry.version,
+    )
+
+
+def _from_file(text: str, given: dict[str, Any], seed: int) -> Subject:
+    path_text, _, name = text.rpartition(":")
+    path = Path(path_text)
+    if not name or not path_text:
+        raise BadInput(f"'{text}' names no class or function: write file.py:Name")
+    if not path.is_file():
+        raise BadInput(f"there is no file '{path_text}': give the path of a Python file as file.py:Name")
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    module_name = f"theodolite_user_{digest[:16]}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise BadInput(f"'{path_text}' is not a Python file: give file.py:Name")
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = loaded
+    try:
+        spec.loader.exec_module(loaded)
+    except Exception as error:
+        raise BadInput(f"'{path_text}' could not be imported: {type(error).__name__}: {error}") from error
+    if not hasattr(loaded, name):
+        public = [n for n, v in vars(loaded).items() if not n.startswith("_") and callable(v)]
+        raise BadInput(f"in '{path_text}': {unknown('class or function', name, public)}")
+    return _from_object(getattr(loaded, name), f"{path.name}:{name}", given, seed, source=digest)
+
+
+def _from_object(net: Any, name: str, given: dict[str, Any], seed: int, source: str | None) -> Subject:
+    if isinstance(net, nn.Module):
+        rest = {k: v for k, v in given.items() if k not in _SUPPLIED}
+        if rest:
+            raise BadInput(f"'{name}' is built already, so '{next(iter(rest))}' cannot be set: pass its class instead")
+        names_tokens, names_vocab, module = False, "vocab" in given, net
+        supplied = given
+    elif callable(net):
+        try:
+            parameters = inspect.signature(net).parameters
+        except (TypeError, ValueError):
+            raise BadInput(f"the arguments of '{name}' cannot be read: pass a class or function of Python") from None
+        names_tokens, names_vocab = "tokens" in parameters, "vocab" in parameters
+        known = {**dict.fromkeys(parameters), **_SUPPLIED}
+        supplied = canonical_arguments(name, given, known)
+        missing = [k for k in supplied if k not in parameters and k not in _SUPPLIED]
+        if missing:
+            raise BadInput(f"for the net '{name}': {unknown('argument', missing[0], parameters)}")
+        sequence = names_tokens or names_vocab or "tokens" in supplied
+        supplied = {**_SUPPLIED, "features": _SEQUENCE_FEATURES if sequence else _VECTOR_FEATURES, **supplied}
+        passed = {k: v for k, v in supplied.items() if k in parameters}
+        module = _seeded(lambda: net(**passed), seed, name)
+        if not isinstance(module, nn.Module):
+            if isinstance(module, torch.Tensor):
+                raise BadInput(f"'{name}' computes a tensor instead of building a net: pass a module or its class")
+            raise BadInput(f"'{name}' built a {type(module).__name__} instead of an nn.Module: return a module")
+        given = {**passed, **given}
+    else:
+        raise BadInput(f"'{name}' is a {type(net).__name__}: pass an nn.Module, its class or a function that builds one")
+    sequence = names_tokens or names_vocab or "tokens" in given
+    vocab = int(supplied.get("vocab") or _SUPPLIED["vocab"]) if names_vocab else None
+    features = int(supplied.get("features") or (_SEQUENCE_FEATURES if sequence else _VECTOR_FEATURES))
+    tokens = int(supplied.get("tokens") or _SUPPLIED["tokens"])
+    positive(features=features, tokens=tokens)
+    return Subject(
+        name=name,
+        module=module.eval(),
+        kind="sequence" if sequence else "vector",
+        sites=tokens if sequence else features,
+        features=(1 if vocab else features) if sequence else 1,
+        shape={**given, "tokens" if sequence else "features": tokens if sequence else features},
+        vocab=vocab,
+        source=source,
+    )
+
+
+def _seeded(build: Callable[[], Any], seed: int, name: str | None = None) -> Any:
+    """Build with torch's global generator set for the while and put back after."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            return build()
+        except TheodoliteError:
+            raise
+        except Exception as error:
+            if name is None:
+                raise
+            raise BadInput(f"'{name}' could not be built: {type(error).__name__}: {error}") from error

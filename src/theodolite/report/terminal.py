@@ -1,0 +1,106 @@
+"""Tables and headlines in a terminal, through rich."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import rich.table
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from theodolite.report.numbers import format_value
+from theodolite.survey.section import Column, Summary, Table
+
+_GAP = 2  # blanks between columns
+_TEXT_FLOOR = 12  # a column of words may wrap to this width when the terminal is narrow
+_LEAST = 3
+
+
+def rich_table(table: Table, width: int = 80) -> rich.table.Table:
+    """`table` in at most `width` columns of text: headers and words wrap first, and no value is ever cut."""
+    grid = _grid(table, width)
+    grid.title = Text(table.title) if table.title else None
+    grid.caption = Text(table.caption) if table.caption else None
+    return grid
+
+
+def print_summary(console: Console, section_title: str, summary: Summary) -> None:
+    """A section as its title, its headline, its tables, and the commands that make them again."""
+    console.print()
+    console.rule(Text(section_title, style="bold"), align="left", style="dim")
+    console.print(Text(summary.headline))
+    for table in summary.tables:
+        console.print()
+        console.print(Text(table.title, style="bold"))
+        console.print(_grid(table, console.width))
+        _aside(console, table.caption)
+        _command(console, table.command)
+    for figure in summary.figures:
+        console.print()
+        console.print(Text.assemble(("Figure in the report: ", "dim"), (figure.title, "bold")))
+        _command(console, figure.command)
+    if summary.notes:
+        console.print()
+    for note in summary.notes:
+        console.print(Padding(Text(f"· {note}", style="dim"), (0, 0, 0, 1)))
+
+
+def _grid(table: Table, width: int) -> rich.table.Table:
+    texts = [[format_value(row.get(column.key)) for column in table.columns] for row in table.rows]
+    grid = rich.table.Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, _GAP - 1, 0, 0),
+        title_justify="left",
+        caption_justify="left",
+        title_style="bold",
+        caption_style="dim",
+        header_style="bold",
+    )
+    for column, size in zip(table.columns, _widths(table.columns, texts, width), strict=True):
+        grid.add_column(Text(column.label), justify="right" if column.numeric else "left", width=size, overflow="fold")
+    for row in texts:
+        grid.add_row(*(Text(text) for text in row))
+    return grid
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Room is given out in three rounds: values unbroken, then the longest word of each header, then everything."""
+    values = [max((cell_len(row[i]) for row in rows), default=1) for i in range(len(columns))]
+    words = [max((_longest_word(row[i]) for row in rows), default=1) for i in range(len(columns))]
+    unbroken = [
+        max(value if column.numeric else min(word, _TEXT_FLOOR), _LEAST)
+        for column, value, word in zip(columns, values, words, strict=True)
+    ]
+    headers = [max(_longest_word(column.label), least) for column, least in zip(columns, unbroken, strict=True)]
+    whole = [
+        max(cell_len(column.label), value, least) for column, value, least in zip(columns, values, headers, strict=True)
+    ]
+    room = max(width - _GAP * (len(columns) - 1), len(columns))
+    sizes = unbroken
+    while sum(sizes) > room:  # nothing fits: fold the widest, so that every digit is still printed
+        widest = max(range(len(sizes)), key=lambda i: (not columns[i].numeric and sizes[i] > _LEAST, sizes[i]))
+        sizes[widest] -= 1
+    for goal in (headers, whole):
+        while sum(sizes) < room and any(size < most for size, most in zip(sizes, goal, strict=True)):
+            neediest = min((i for i in range(len(sizes)) if sizes[i] < goal[i]), key=lambda i: (sizes[i], i))
+            sizes[neediest] += 1
+    return sizes
+
+
+def _longest_word(text: str) -> int:
+    return max((cell_len(word) for word in text.split()), default=1)
+
+
+def _aside(console: Console, text: str) -> None:
+    if text:
+        console.print(Text(text, style="dim"))
+
+
+def _command(console: Console, command: str) -> None:
+    if command:
+        console.print(Text(f"$ {command}", style="dim"), soft_wrap=True)  # one line, so that it can be copied
