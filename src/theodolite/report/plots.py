@@ -16,7 +16,7 @@ from theodolite.survey.section import Figure, Series
 # Okabe and Ito's colours, told apart by every common colour vision; the fifth is the page's ink. Yellow is left out:
 # it cannot be seen on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "hexagon2")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
 DASHES = ("dash", "dot", "dashdot")  # several predictions for one group
 _BAND_FROM = 13  # a band where so many points or more would make error bars a thicket
 _TICKS_AT_POINTS = 10
@@ -224,10 +224,10 @@ def _y_axis(figure: Figure) -> dict[str, Any]:
 
 
 def _decades(least: float, most: float) -> dict[str, Any]:
-    """Ticks of a log axis as full numbers: 1, 2, 5, 10 over a short span, else every or every k-th power of ten."""
+    """Ticks of a log axis as full numbers: 1, 2, 5 or 1, 3 in each decade of a short span, else powers of ten."""
     if most - least < 0.7 or max(abs(least), abs(most)) > 300:
         return {}  # too short for round numbers, or too far for a float: Plotly's own ticks do better
-    digits = (1, 2, 5) if most - least <= 2 else (1,)
+    digits = (1, 2, 5) if most - least <= 2.7 else (1, 3) if most - least <= 4 else (1,)
     step = max(1, math.ceil((most - least) / 7))
     powers = [power for power in range(math.floor(least), math.ceil(most) + 1) if power % step == 0]
     ticks = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import rich.table
@@ -14,7 +15,6 @@ from rich.text import Text
 from theodolite.report.numbers import format_value
 from theodolite.survey.section import Column, Summary, Table
 
-_GAP = 2  # blanks between columns
 _TEXT_FLOOR = 12  # a column of words may wrap to this width when the terminal is narrow
 _LEAST = 3
 
@@ -50,50 +50,72 @@ def print_summary(console: Console, section_title: str, summary: Summary) -> Non
 
 def _grid(table: Table, width: int) -> rich.table.Table:
     texts = [[format_value(row.get(column.key)) for column in table.columns] for row in table.rows]
+    gap, sizes = _widths(table.columns, texts, width)
     grid = rich.table.Table(
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
-        padding=(0, _GAP - 1, 0, 0),
+        padding=(0, gap - 1, 0, 0),
         title_justify="left",
         caption_justify="left",
         title_style="bold",
         caption_style="dim",
         header_style="bold",
     )
-    for column, size in zip(table.columns, _widths(table.columns, texts, width), strict=True):
+    for column, size in zip(table.columns, sizes, strict=True):
         grid.add_column(Text(column.label), justify="right" if column.numeric else "left", width=size, overflow="fold")
     for row in texts:
-        grid.add_row(*(Text(text) for text in row))
+        grid.add_row(*(Text(_broken(text, size)) for text, size in zip(row, sizes, strict=True)))
     return grid
 
 
-def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Room is given out in three rounds: values unbroken, then the longest word of each header, then everything."""
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> tuple[int, list[int]]:
+    """The gap between columns and their widths.
+
+    Room is given out in three rounds: numbers unbroken, then the longest word of each header, then everything.
+    """
     values = [max((cell_len(row[i]) for row in rows), default=1) for i in range(len(columns))]
-    words = [max((_longest_word(row[i]) for row in rows), default=1) for i in range(len(columns))]
+    pieces = [max((_longest(_pieces(row[i])) for row in rows), default=1) for i in range(len(columns))]
     unbroken = [
-        max(value if column.numeric else min(word, _TEXT_FLOOR), _LEAST)
-        for column, value, word in zip(columns, values, words, strict=True)
+        max(value if column.numeric else min(piece, _TEXT_FLOOR), _LEAST)
+        for column, value, piece in zip(columns, values, pieces, strict=True)
     ]
-    headers = [max(_longest_word(column.label), least) for column, least in zip(columns, unbroken, strict=True)]
+    headers = [max(_longest(column.label.split()), least) for column, least in zip(columns, unbroken, strict=True)]
     whole = [
         max(cell_len(column.label), value, least) for column, value, least in zip(columns, values, headers, strict=True)
     ]
-    room = max(width - _GAP * (len(columns) - 1), len(columns))
+    gap = 2 if sum(headers) + 2 * (len(columns) - 1) <= width else 1
+    room = max(width - gap * (len(columns) - 1), len(columns))
     sizes = unbroken
     while sum(sizes) > room:  # nothing fits: fold the widest, so that every digit is still printed
         widest = max(range(len(sizes)), key=lambda i: (not columns[i].numeric and sizes[i] > _LEAST, sizes[i]))
         sizes[widest] -= 1
+    for i in sorted(range(len(sizes)), key=lambda i: headers[i] - sizes[i]):
+        if headers[i] - sizes[i] <= room - sum(sizes):
+            sizes[i] = headers[i]
     for goal in (headers, whole):
         while sum(sizes) < room and any(size < most for size, most in zip(sizes, goal, strict=True)):
             neediest = min((i for i in range(len(sizes)) if sizes[i] < goal[i]), key=lambda i: (sizes[i], i))
             sizes[neediest] += 1
-    return sizes
+    return gap, sizes
 
 
-def _longest_word(text: str) -> int:
-    return max((cell_len(word) for word in text.split()), default=1)
+def _broken(text: str, width: int) -> str:
+    """`text` on lines of `width`, broken after blanks, underscores and slashes where that is possible."""
+    lines = [""]
+    for piece in _pieces(text):
+        if lines[-1] and cell_len((lines[-1] + piece).rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _pieces(text: str) -> list[str]:
+    return re.findall(r"[^\s_/:]*[\s_/:]+|[^\s_/:]+", text)
+
+
+def _longest(words: Sequence[str]) -> int:
+    return max((cell_len(word.rstrip()) for word in words), default=1)
 
 
 def _aside(console: Console, text: str) -> None:

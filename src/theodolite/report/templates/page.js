@@ -176,7 +176,7 @@
   const root = document.documentElement, themeButton = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const showTheme = () => { themeButton.setAttribute("aria-pressed", String(isDark())); };
+  const showTheme = () => { themeButton.textContent = isDark() ? "Light theme" : "Dark theme"; };
   themeButton.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     try { localStorage.setItem("theodolite-theme", root.dataset.theme); } catch (error) { /* storage may be off */ }
@@ -210,7 +210,7 @@
     ...layout, xaxis: axisOf(layout.xaxis), yaxis: axisOf(layout.yaxis),
     paper_bgcolor: css("--page"), plot_bgcolor: css("--page"),
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: css("--ink") },
-    hoverlabel: { bgcolor: css("--raised"), bordercolor: css("--rule"), font: { color: css("--ink"), size: 12 }, align: "left" },
+    hoverlabel: { bgcolor: css("--raised"), bordercolor: css("--rule"), font: { family: getComputedStyle(document.body).fontFamily, color: css("--ink"), size: 12 }, align: "left" },
   });
   const onPage = (layout) => {
     const full = layoutOf(layout);

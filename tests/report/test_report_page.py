@@ -1,0 +1,111 @@
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+from theodolite.report.page import RenderedSection, render_page
+from theodolite.survey.section import Column, Figure, Panel, Series, Summary, Table
+
+EVIL = "</script><script>window.hurt=1</script><img src=x onerror=hurt()>\"'&"
+
+
+class Elements(HTMLParser):
+    """Every start tag with its attributes, and the text of the embedded data."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.data = ""
+        self._inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = dict(attrs).get("id") == "data"
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.data += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = False
+
+
+def evil_page() -> str:
+    table = Table(EVIL, [Column(EVIL, EVIL, EVIL, numeric=False)], [{EVIL: EVIL}], EVIL, EVIL)
+    figure = Figure(
+        EVIL, EVIL, EVIL, EVIL, [Panel(EVIL, [Series(EVIL, [EVIL], [1], hover=[EVIL], group=EVIL)])], False, False, EVIL
+    )
+    section = RenderedSection(EVIL, EVIL, Summary(EVIL, [table], [figure], [EVIL]))
+    return render_page(EVIL, EVIL, [section], {EVIL: EVIL}, [EVIL])
+
+
+def test_no_text_becomes_markup_or_script() -> None:
+    page = Elements(evil_page())
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
+    assert len([tag for tag, _ in page.tags if tag == "script"]) == 4  # theme, data, plotly, page
+    document: dict[str, Any] = json.loads(page.data)
+    assert document["title"] == EVIL
+    assert document["sections"][0]["tables"][0]["rows"] == [[EVIL]]
+    assert document["sections"][0]["figures"][0]["plots"][0]["data"][0]["meta"]["name"] == EVIL
+
+
+def test_the_page_is_small_and_points_nowhere_else(example_page: str) -> None:
+    assert len(example_page.encode()) < 8_000_000
+    page = Elements(example_page)
+    for tag, attributes in page.tags:
+        for name in ("src", "href", "action", "srcset", "data", "poster"):
+            target = attributes.get(name)
+            assert target is None or target.startswith(("#", "data:")), f"<{tag} {name}={target}>"
+    policy = next(a["content"] for t, a in page.tags if t == "meta" and "http-equiv" in a)
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    styles = re.findall(r"<style>.*?</style>", example_page, re.DOTALL)
+    assert "url(" not in styles[0]
+    assert "@import" not in styles[0]
+
+
+def test_plotly_is_part_of_the_page_only_where_something_is_drawn(learning_table: Table) -> None:
+    page = render_page("t", "", [RenderedSection("a", "A", Summary("h", [learning_table]))], {}, [])
+    assert "plotly.js v" not in page
+    assert len(page) < 100_000
+
+
+def test_every_name_of_the_page_is_unique_and_every_reference_has_its_target(example_page: str) -> None:
+    tags = Elements(example_page).tags
+    ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    for _, attributes in tags:
+        for name in ("aria-labelledby", "aria-describedby"):
+            assert attributes.get(name) in {None, *ids}
+        href = attributes.get("href") or ""
+        assert not href.startswith("#") or href[1:] in ids
+
+
+def test_figures_have_alternative_text_and_regeneration_commands(example_page: str, rank_figure: Figure) -> None:
+    tags = Elements(example_page).tags
+    plots = [attributes for _, attributes in tags if attributes.get("class") == "plot"]
+    assert len(plots) == 3
+    assert all(rank_figure.alt in (plot["aria-label"] or "") and plot["role"] == "img" for plot in plots)
+    commands = [attributes["data-copy"] for _, attributes in tags if "data-copy" in attributes]
+    assert rank_figure.command in commands
+    assert len(commands) == 3
+
+
+def test_a_page_with_nothing_measured_still_says_why() -> None:
+    page = render_page("t", "", [], {}, ["Symmetry: no group acts on its inputs."])
+    assert "Symmetry: no group acts on its inputs." in page
+
+
+def test_rounded_numbers_keep_their_digits_within_reach(example_page: str) -> None:
+    assert 'title="100000000000"' in example_page  # 1e11 in the table
+    assert "6917529027641081855" in example_page
+
+
+def test_the_legend_can_draw_every_symbol() -> None:
+    series = [Series(f"s{i}", [1], [1], dashed=i % 2 == 1) for i in range(20)]
+    figure = Figure("f", "alt", "x", "y", [Panel("p", series)])
+    page = render_page("t", "", [RenderedSection("a", "A", Summary("h", (), [figure]))], {}, [])
+    assert page.count('class="swatch"') == 20
