@@ -10,7 +10,7 @@ from torch import Tensor
 from theodolite.instruments.scalar import Evaluate
 from theodolite.partition import Partition
 
-_CPU_NUMBERS = 1 << 17  # input numbers evaluated at a time: small enough for the cache
+_CPU_NUMBERS = 1 << 20  # input numbers evaluated at a time: few enough to stay near the cache
 _CUDA_NUMBERS = 1 << 26
 
 

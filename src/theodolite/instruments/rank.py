@@ -203,9 +203,9 @@ def _predict(subject: Subject, partition: Partition, token: int) -> Prediction |
 
 
 def _affordable(device: torch.device) -> int:
-    """The most points a measurement takes by itself: two thirds of the free memory, minutes of time."""
+    """The most points a measurement takes by itself: two thirds of the free memory, a few minutes."""
     by_memory = math.isqrt(int(free_bytes(device) * 2 / 3) // 8)
-    return max(SURPLUS + 1, min(by_memory, 120_000 if device.type == "cuda" else 12_288))
+    return max(SURPLUS + 1, min(by_memory, 120_000 if device.type == "cuda" else 4_096))
 
 
 def _check(subject: Subject, points: int | None, max_points: int | None, repeats: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from theodolite.measurement import Measurement, Provenance, finite
@@ -35,9 +35,13 @@ class RankResult:
     eliminate_seconds: float
     provenance: Provenance
     details: Mapping[str, Any] = field(default_factory=dict)
+    certificate: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        return finite(asdict(self))
+        """Everything but the certificate, which is a document of its own."""
+        row = finite(asdict(replace(self, certificate=None)))
+        del row["certificate"]
+        return row
 
     def to_measurement(self) -> Measurement:
         row = self.to_json()

@@ -1,0 +1,222 @@
+"""ε-separation rank of any net: the spectrum of y as an operator between functions of the two sides.
+
+With the points of A and B drawn independently, the singular values of M/K estimate those of the operator with kernel
+y. The tail in the sample is biased low, so the error of a truncation is measured where it was not fitted: the rank-r
+function g(a)·Σ_r⁻¹·h(b), g(a) = y(a, B)·V_r, h(b) = U_rᵀ·y(A, b), has separation rank r and is compared with y at
+held-out points. d₂ is the root mean square error and d₁ the mean absolute error, both relative to y's own size.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from theodolite.errors import BadInput
+from theodolite.instruments.device import device_name, require_memory, resolve_device
+from theodolite.instruments.pairs import pair_matrix
+from theodolite.instruments.rank import Progress
+from theodolite.instruments.result import RankResult
+from theodolite.instruments.scalar import ScalarFunction
+from theodolite.measurement import Provenance, seed_of
+from theodolite.nets.load import Subject
+from theodolite.partition import Partition
+
+Inputs = Literal["normal", "uniform", "signs"]
+_SHOWN = 64
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """One sample: relative singular values, and the errors of truncation at every rank, in the sample and held out."""
+
+    values: Tensor  # σ_k / ‖σ‖
+    in_sample: Tensor  # relative d₂ error of rank r, r = 0, 1, …
+    held_out: Tensor
+    held_out_l1: Tensor
+    l1_floor: Tensor  # no function of separation rank r has a smaller relative d₁ error on the sample
+
+    @property
+    def effective_rank(self) -> float:
+        share = self.values[self.values > 0] ** 2
+        return float(torch.exp(-(share * share.log()).sum()))
+
+
+def epsilon_rank(
+    subject: Subject,
+    partition: str | Partition = "left-right",
+    *,
+    epsilon: float = 1e-3,
+    token: int | None = None,
+    entry: int = 0,
+    points: int = 512,
+    resamples: int = 5,
+    inputs: Inputs = "normal",
+    dtype: str = "float64",
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> RankResult:
+    """ε-rank under d₂, with d₁'s interval, effective rank, held-out error and the spread over resamples."""
+    started = time.perf_counter()
+    where = resolve_device(device)
+    if not 0 < epsilon < 1:
+        raise BadInput(f"epsilon {epsilon} is not between 0 and 1: it is an error relative to the function's size")
+    if points < 4 or resamples < 1:
+        raise BadInput(f"{points} points and {resamples} resamples measure nothing: use at least 4 points and 1 resample")
+    if dtype not in ("float32", "float64"):
+        raise BadInput(f"dtype '{dtype}' is not float32 or float64")
+    if inputs not in ("normal", "uniform", "signs"):
+        raise BadInput(f"inputs '{inputs}' are unknown: use normal, uniform or signs")
+    split = Partition.parse(partition, subject.sites)
+    function = ScalarFunction.of(subject, token, entry)
+    held = max(2, points // 2)
+    require_memory(8 * (points + held) ** 2 * 4, where, f"a spectrum of {points:,} points")
+    precision = getattr(torch, dtype)
+    evaluate = function.in_floats(precision, where)
+    generator = torch.Generator().manual_seed(seed_of(["epsilon", seed]))
+    function.check(evaluate, _draw(subject, split.sites, 6, inputs, generator).to(where))
+    tolerance = torch.finfo(precision).eps * points
+    spectra, ticked = [], time.perf_counter()
+    for number in range(resamples):
+        a = _draw(subject, len(split.a), points + held, inputs, generator).to(where)
+        b = _draw(subject, len(split.b), points + held, inputs, generator).to(where)
+        label = f"resample {number + 1} of {resamples}"
+        report = (lambda share, label=label: progress(label, share)) if progress else None
+        spectra.append(_spectrum(pair_matrix(evaluate, a, b, split, report), points, tolerance))
+    return _result(subject, function, split, spectra, epsilon, points, inputs, dtype, tolerance, seed, where, started, ticked)
+
+
+def _draw(subject: Subject, sites: int, count: int, inputs: Inputs, generator: torch.Generator) -> Tensor:
+    shape = (count, sites, subject.features)
+    if subject.vocab:
+        return torch.randint(subject.vocab, shape, generator=generator).to(torch.float64)
+    if inputs == "normal":
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+    if inputs == "uniform":
+        return 2 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1
+    return 2 * torch.randint(2, shape, generator=generator).to(torch.float64) - 1
+
+
+def _spectrum(matrix: Tensor, points: int, tolerance: float) -> Spectrum:
+    sample, test = matrix[:points, :points], matrix[points:, points:]
+    size = float(sample.square().mean().sqrt())
+    if size == 0 or float(test.abs().max()) == 0:
+        raise BadInput("the function is 0 at every drawn point: choose another output entry or token")
+    u, sigma, vt = torch.linalg.svd(sample)
+    usable = int((sigma > tolerance * sigma[0]).sum())
+    left = matrix[points:, :points] @ vt[:usable].T / sigma[:usable]
+    right = u[:, :usable].T @ matrix[:points, points:]
+    total, total_l1 = test.square().mean(), test.abs().mean()
+    rest, errors, errors_l1 = test.clone(), [], []
+    for r in range(usable + 1):
+        errors.append((rest.square().mean() / total).sqrt())
+        errors_l1.append(rest.abs().mean() / total_l1)
+        if r < usable:
+            rest = rest - left[:, r : r + 1] * right[r : r + 1]
+    energy = sigma.square()
+    tails = torch.cat([energy.flip(0).cumsum(0).flip(0), energy.new_zeros(1)]) / energy.sum()
+    # Σ|E| ≥ ‖E‖_* ≥ Σ_{k>r} σ_k for every E = M − (a matrix of rank r): entries of a contraction are at most 1.
+    nuclear = torch.cat([sigma.flip(0).cumsum(0).flip(0), sigma.new_zeros(1)])
+    floor = nuclear / sample.abs().sum()
+    return Spectrum(
+        values=(sigma / energy.sum().sqrt()).cpu(),
+        in_sample=tails.clamp_min(0).sqrt().cpu(),
+        held_out=torch.stack(errors).cpu(),
+        held_out_l1=torch.stack(errors_l1).cpu(),
+        l1_floor=floor.cpu(),
+    )
+
+
+def first_within(errors: Tensor, epsilon: float) -> int | None:
+    """The smallest rank whose error is at most ε; None when the sample does not reach it."""
+    reached = (errors <= epsilon).nonzero()
+    return int(reached[0, 0]) if len(reached) else None
+
+
+def _result(
+    subject: Subject,
+    function: ScalarFunction,
+    partition: Partition,
+    spectra: list[Spectrum],
+    epsilon: float,
+    points: int,
+    inputs: str,
+    dtype: str,
+    tolerance: float,
+    seed: int,
+    device: torch.device,
+    started: float,
+    ticked: float,
+) -> RankResult:
+    held = [first_within(s.held_out, epsilon) for s in spectra]
+    resolved = all(r is not None for r in held)
+    # A sample that does not reach ε shows only that more than its usable singular values are needed.
+    ranks = [len(s.held_out) if r is None else r for s, r in zip(spectra, held, strict=True)]
+    in_sample = [first_within(s.in_sample, epsilon) or 0 for s in spectra]
+    upper_l1 = [first_within(s.held_out_l1, epsilon) for s in spectra]
+    lower_l1 = [first_within(s.l1_floor, epsilon) or 0 for s in spectra]
+    effective = [s.effective_rank for s in spectra]
+    rank = round(statistics.median(ranks))
+    errors = [float(s.held_out[min(rank, len(s.held_out) - 1)]) for s in spectra]
+    mean_spectrum = torch.stack([s.values for s in spectra]).mean(0)[:_SHOWN]
+    spread = lambda values: [min(values), max(values)]
+    return RankResult(
+        net=subject.name,
+        shape=dict(subject.shape),
+        partition=str(partition),
+        mode="epsilon",
+        token=function.token,
+        entry=function.entry,
+        rank=rank,
+        exact=False,
+        lower_bound=min(in_sample),
+        cap=None,
+        saturated=False,
+        failure_probability=None,
+        primes=(),
+        points=points,
+        ranks=tuple(ranks),
+        bounds={"lower": None, "upper": None, "reason": "theory bounds exact ranks, not ε-ranks"},
+        degree=None,
+        seconds=time.perf_counter() - started,
+        evaluate_seconds=time.perf_counter() - ticked,
+        eliminate_seconds=0.0,
+        provenance=Provenance.here(seed, device_name(device)),
+        details={
+            "epsilon": epsilon,
+            "resolved": resolved,
+            "interval": spread(ranks),
+            "in_sample_interval": spread(in_sample),
+            "d1_interval": [min(lower_l1), None if any(r is None for r in upper_l1) else max(r for r in upper_l1 if r is not None)],
+            "effective_rank": statistics.mean(effective),
+            "effective_rank_interval": spread(effective),
+            "held_out_error": statistics.mean(errors),
+            "held_out_error_interval": spread(errors),
+            "spectrum": [float(v) for v in mean_spectrum],
+            "held_out_curve": [
+                [r, statistics.mean(float(s.held_out[min(r, len(s.held_out) - 1)]) for s in spectra)]
+                for r in _ladder(min(len(s.held_out) for s in spectra))
+            ],
+            "points": points,
+            "held_out_points": max(2, points // 2),
+            "resamples": len(spectra),
+            "inputs": "ids" if subject.vocab else inputs,
+            "dtype": dtype,
+            "tolerance": tolerance,
+        },
+    )
+
+
+def _ladder(length: int) -> list[int]:
+    """Ranks 0, 1, 2, … growing by about a tenth: enough to draw the curve."""
+    ranks, r = [], 0
+    while r < length:
+        ranks.append(r)
+        r = max(r + 1, math.ceil(r * 1.1))
+    return ranks
