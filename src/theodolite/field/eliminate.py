@@ -158,8 +158,10 @@ def _send_back(a: Tensor, order: Tensor, start: int, stop: int, end: int) -> Non
     """Exchange rows start..stop with the last ones before `end`."""
     moved = stop - start
     target = list(range(len(order)))
-    target[start:end] = target[stop:end] + target[start:stop] if end - stop < moved else (
-        target[end - moved : end] + target[stop : end - moved] + target[start:stop]
+    target[start:end] = (
+        target[stop:end] + target[start:stop]
+        if end - stop < moved
+        else (target[end - moved : end] + target[stop : end - moved] + target[start:stop])
     )
     _apply(a, order, target)
 

@@ -20,13 +20,66 @@ from theodolite.field.product import product
 Number = float | int
 
 STRUCTURAL = frozenset(
-    """
-    alias as_strided cat chunk clone contiguous detach diag diag_embed diagonal embedding expand flatten flip gather
-    im2col index index_copy index_put index_put_ index_select lift lift_fresh movedim narrow permute pixel_shuffle
-    repeat repeat_interleave reshape roll rot90 select select_backward slice split split_with_sizes squeeze stack t
-    take take_along_dim tile transpose tril triu unbind unfold unsqueeze view _reshape_alias _unsafe_view swapaxes
-    zeros_like ones_like new_zeros new_ones zero_
-    """.split()
+    [
+        "alias",
+        "as_strided",
+        "cat",
+        "chunk",
+        "clone",
+        "contiguous",
+        "detach",
+        "diag",
+        "diag_embed",
+        "diagonal",
+        "embedding",
+        "expand",
+        "flatten",
+        "flip",
+        "gather",
+        "im2col",
+        "index",
+        "index_copy",
+        "index_put",
+        "index_put_",
+        "index_select",
+        "lift",
+        "lift_fresh",
+        "movedim",
+        "narrow",
+        "permute",
+        "pixel_shuffle",
+        "repeat",
+        "repeat_interleave",
+        "reshape",
+        "roll",
+        "rot90",
+        "select",
+        "select_backward",
+        "slice",
+        "split",
+        "split_with_sizes",
+        "squeeze",
+        "stack",
+        "t",
+        "take",
+        "take_along_dim",
+        "tile",
+        "transpose",
+        "tril",
+        "triu",
+        "unbind",
+        "unfold",
+        "unsqueeze",
+        "view",
+        "_reshape_alias",
+        "_unsafe_view",
+        "swapaxes",
+        "zeros_like",
+        "ones_like",
+        "new_zeros",
+        "new_ones",
+        "zero_",
+    ]
 )
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {}
@@ -178,7 +231,9 @@ def _convolution(
 ) -> Tensor:
     """Unfold every window and contract it with the kernel."""
     if transposed:
-        raise NotPolynomial("a transposed convolution is not supported over GF(p): write it as upsampling + convolution")
+        raise NotPolynomial(
+            "a transposed convolution is not supported over GF(p): write it as upsampling + convolution"
+        )
     kernel = weight.shape[2:]
     x = F.pad(x, [p for pad in reversed(list(padding)) for p in (pad, pad)])
     for axis, (size, step, gap) in enumerate(zip(kernel, stride, dilation, strict=True)):

@@ -194,7 +194,9 @@ def _subject(header: dict[str, Any], net: str | nn.Module | None) -> Subject:
             raise CertificateRefused(f"its net cannot be built: {error}") from error
     else:
         if net is None:
-            raise BadInput(f"the certificate is about a net of its own file, '{header['net']}': pass --net file.py:Name")
+            raise BadInput(
+                f"the certificate is about a net of its own file, '{header['net']}': pass --net file.py:Name"
+            )
         subject = load(net, **header["shape"])
         if subject.source != header["source"]:
             raise CertificateRefused("the file passed with --net is not the one the certificate was made from")
@@ -223,7 +225,9 @@ def _check_solutions(
             report(tile.numel() / (rank * rank))
     wrong = (m.canonical(total) != m.canonical(wanted)).any(dim=1)
     if bool(wrong.any()):
-        raise CertificateRefused(f"a solution fails in row {int(wrong.nonzero()[0, 0])}: the minor is not shown regular")
+        raise CertificateRefused(
+            f"a solution fails in row {int(wrong.nonzero()[0, 0])}: the minor is not shown regular"
+        )
 
 
 def _right_hand_sides(header: Mapping[str, Any], modulus: Modulus, device: torch.device) -> Tensor:

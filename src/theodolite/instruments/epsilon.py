@@ -29,6 +29,7 @@ from theodolite.partition import Partition
 
 Inputs = Literal["normal", "uniform", "signs"]
 _SHOWN = 64
+_NUMBERS = 1 << 15  # input numbers evaluated at a time: activations are many times wider
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ def epsilon_rank(
     epsilon: float = 1e-3,
     token: int | None = None,
     entry: int = 0,
-    points: int = 512,
-    resamples: int = 5,
+    points: int = 256,
+    resamples: int = 3,
     inputs: Inputs = "normal",
     dtype: str = "float64",
     seed: int = 0,
@@ -68,7 +69,9 @@ def epsilon_rank(
     if not 0 < epsilon < 1:
         raise BadInput(f"epsilon {epsilon} is not between 0 and 1: it is an error relative to the function's size")
     if points < 4 or resamples < 1:
-        raise BadInput(f"{points} points and {resamples} resamples measure nothing: use at least 4 points and 1 resample")
+        raise BadInput(
+            f"{points} points and {resamples} resamples measure nothing: use at least 4 points and 1 resample"
+        )
     if dtype not in ("float32", "float64"):
         raise BadInput(f"dtype '{dtype}' is not float32 or float64")
     if inputs not in ("normal", "uniform", "signs"):
@@ -82,14 +85,17 @@ def epsilon_rank(
     generator = torch.Generator().manual_seed(seed_of(["epsilon", seed]))
     function.check(evaluate, _draw(subject, split.sites, 6, inputs, generator).to(where))
     tolerance = torch.finfo(precision).eps * points
+    numbers = _NUMBERS if where.type == "cpu" else None
     spectra, ticked = [], time.perf_counter()
     for number in range(resamples):
         a = _draw(subject, len(split.a), points + held, inputs, generator).to(where)
         b = _draw(subject, len(split.b), points + held, inputs, generator).to(where)
         label = f"resample {number + 1} of {resamples}"
         report = (lambda share, label=label: progress(label, share)) if progress else None
-        spectra.append(_spectrum(pair_matrix(evaluate, a, b, split, report), points, tolerance))
-    return _result(subject, function, split, spectra, epsilon, points, inputs, dtype, tolerance, seed, where, started, ticked)
+        spectra.append(_spectrum(pair_matrix(evaluate, a, b, split, report, numbers), points, tolerance))
+    return _result(
+        subject, function, split, spectra, epsilon, points, inputs, dtype, tolerance, seed, where, started, ticked
+    )
 
 
 def _draw(subject: Subject, sites: int, count: int, inputs: Inputs, generator: torch.Generator) -> Tensor:
@@ -163,7 +169,7 @@ def _result(
     lower_l1 = [first_within(s.l1_floor, epsilon) or 0 for s in spectra]
     effective = [s.effective_rank for s in spectra]
     rank = round(statistics.median(ranks))
-    errors = [float(s.held_out[min(rank, len(s.held_out) - 1)]) for s in spectra]
+    errors = [float(s.held_out[rank] if rank < len(s.held_out) else s.held_out.min()) for s in spectra]
     mean_spectrum = torch.stack([s.values for s in spectra]).mean(0)[:_SHOWN]
     spread = lambda values: [min(values), max(values)]
     return RankResult(
@@ -193,7 +199,10 @@ def _result(
             "resolved": resolved,
             "interval": spread(ranks),
             "in_sample_interval": spread(in_sample),
-            "d1_interval": [min(lower_l1), None if any(r is None for r in upper_l1) else max(r for r in upper_l1 if r is not None)],
+            "d1_interval": [
+                min(lower_l1),
+                None if any(r is None for r in upper_l1) else max(r for r in upper_l1 if r is not None),
+            ],
             "effective_rank": statistics.mean(effective),
             "effective_rank_interval": spread(effective),
             "held_out_error": statistics.mean(errors),

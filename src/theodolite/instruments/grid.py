@@ -83,7 +83,9 @@ def grid_rank(
             vectors = draw_residues(f"{seed}/{repeat}/templates", shape, draws.modulus, device=where)
         evaluate = draws.evaluate()
         if repeat == 0:
-            function.check(evaluate, vectors[torch.arange(6 * split.sites).remainder(templates)].view(6, split.sites, -1))
+            function.check(
+                evaluate, vectors[torch.arange(6 * split.sites).remainder(templates)].view(6, split.sites, -1)
+            )
         matrix = matricise(grid_tensor(evaluate, vectors, split.sites), split)
         ranks.append(rank(matrix, draws.modulus))
         primes.append(draws.modulus.p)

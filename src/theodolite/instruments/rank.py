@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import torch
 
-from theodolite.errors import BadInput
+from theodolite.errors import BadInput, NotEnoughMemory
 from theodolite.field import Elimination, eliminate
 from theodolite.instruments.degree import line_degree
 from theodolite.instruments.device import device_name, free_bytes, require_memory, resolve_device
@@ -126,13 +126,19 @@ def _measure(draws: Draws, count: int, progress: Progress | None) -> Repeat:
     tick = time.perf_counter()
     report = (lambda share: progress(f"{label}, evaluating", share)) if progress else None
     a, b = draws.points("a", count), draws.points("b", count)
-    matrix = pair_matrix(draws.evaluate(), a, b, draws.partition, report)
-    _synchronise(draws.device)
-    tock = time.perf_counter()
-    if progress:
-        progress(f"{label}, eliminating", 0.0)
-    elimination = eliminate(matrix, draws.modulus, overwrite=True)
-    _synchronise(draws.device)
+    try:
+        matrix = pair_matrix(draws.evaluate(), a, b, draws.partition, report)
+        _synchronise(draws.device)
+        tock = time.perf_counter()
+        if progress:
+            progress(f"{label}, eliminating", 0.0)
+        elimination = eliminate(matrix, draws.modulus, overwrite=True)
+        _synchronise(draws.device)
+    except torch.OutOfMemoryError:
+        raise NotEnoughMemory(
+            f"{count:,} points need more than the matrix's {8 * count * count / 2**30:.1f} GiB on {draws.device}: "
+            "use fewer points or a smaller net"
+        ) from None
     return Repeat(draws, count, elimination, tock - tick, time.perf_counter() - tock)
 
 

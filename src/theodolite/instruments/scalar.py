@@ -109,7 +109,9 @@ class ScalarFunction:
             cause = str(error).strip().splitlines()
             refused = next((line for line in cause if "NotPolynomial" in line), None)
             reason = refused or f"{type(error).__name__}: {cause[0] if cause else 'no message'}"
-            hint = "check the shapes it expects" if self.subject.kind == "sequence" else "give --tokens if it reads tokens"
+            hint = (
+                "check the shapes it expects" if self.subject.kind == "sequence" else "give --tokens if it reads tokens"
+            )
             raise BadInput(
                 f"'{self.subject.name}' failed on an input of shape {self._input_shape()} ({reason}): {hint}"
             ) from error

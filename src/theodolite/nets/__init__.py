@@ -8,20 +8,23 @@ from theodolite.nets import (
     polynomial_mixer,
     polynomial_mlp,
     self_attention,
+    sum_of_products,
     transformer,
 )
-from theodolite.nets.contract import NetEntry, Prediction, nets
+from theodolite.nets.contract import NetEntry, Prediction, list_nets, nets
 
 __all__ = [
     "NetEntry",
     "Prediction",
     "circuits",
     "degree_attention",
+    "list_nets",
     "lstm",
     "mlp",
     "nets",
     "polynomial_mixer",
     "polynomial_mlp",
     "self_attention",
+    "sum_of_products",
     "transformer",
 ]

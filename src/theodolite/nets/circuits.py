@@ -26,9 +26,7 @@ class ConvolutionalCircuit(nn.Module):
     The depth is log₂ of the number of tokens. Weights are shared over a level's places, as in a convolution.
     """
 
-    def __init__(
-        self, features: int | None = None, outputs: int | None = 1, tokens: int = 8, width: int = 4
-    ) -> None:
+    def __init__(self, features: int | None = None, outputs: int | None = 1, tokens: int = 8, width: int = 4) -> None:
         super().__init__()
         positive(width=width, tokens=tokens)
         if tokens < 2 or tokens & (tokens - 1):

@@ -83,6 +83,21 @@ class NetEntry:
 nets: Registry[NetEntry] = Registry("net")
 
 
+def list_nets() -> list[dict[str, Any]]:
+    """Every registered net: name, kind, whether it is polynomial, its arguments with defaults, one line."""
+    return [
+        {
+            "name": name,
+            "kind": entry.kind,
+            "polynomial": entry.polynomial,
+            "arguments": entry.arguments,
+            "summary": entry.summary,
+            "version": entry.version,
+        }
+        for name, entry in nets.items()
+    ]
+
+
 def register(**entry: Any) -> Callable[[type[nn.Module]], type[nn.Module]]:
     """Class decorator: `@register(name=…, summary=…, kind=…, polynomial=…)`."""
 

@@ -119,7 +119,9 @@ def _from_object(net: Any, name: str, given: dict[str, Any], seed: int, source: 
             raise BadInput(f"'{name}' built a {type(module).__name__} instead of an nn.Module: return a module")
         given = {**passed, **given}
     else:
-        raise BadInput(f"'{name}' is a {type(net).__name__}: pass an nn.Module, its class or a function that builds one")
+        raise BadInput(
+            f"'{name}' is a {type(net).__name__}: pass an nn.Module, its class or a function that builds one"
+        )
     sequence = names_tokens or names_vocab or "tokens" in given
     vocab = int(supplied.get("vocab") or _SUPPLIED["vocab"]) if names_vocab else None
     features = int(supplied.get("features") or (_SEQUENCE_FEATURES if sequence else _VECTOR_FEATURES))

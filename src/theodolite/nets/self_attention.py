@@ -82,8 +82,12 @@ class SelfAttention(nn.Module):
         if not partition.balanced:
             return Prediction(degree(self.depth), cap, reason="Theorems 7.1 and 7.2 speak of balanced partitions")
         if self.embedding_rank < self.width:
-            return Prediction(degree(self.depth), cap, reason="Theorem 7.3 (low embedding rank) gives orders of growth only")
+            return Prediction(
+                degree(self.depth), cap, reason="Theorem 7.3 (low embedding rank) gives orders of growth only"
+            )
         if self.heads * self.attention_width != self.width:
-            return Prediction(degree(self.depth), cap, reason="Theorems 7.1 and 7.2 take attention width = width / heads")
+            return Prediction(
+                degree(self.depth), cap, reason="Theorems 7.1 and 7.2 take attention width = width / heads"
+            )
         bounds = attention_bounds(self.depth, self.width, self.heads)
         return Prediction(degree(self.depth), cap, bounds.lower, bounds.upper, bounds.reason)

@@ -1,0 +1,64 @@
+"""Theodolite surveys what a neural architecture can express, and what gradient descent can make it learn.
+
+`separation_rank` measures how strongly a network ties two groups of inputs together, exactly where it is polynomial;
+`verify` checks a certificate of such a rank; `run_survey` turns all instruments on networks; `check_claims` puts the
+sources' theorems beside measurements; `list_nets` and `list_tasks` show what is registered.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from theodolite.errors import TheodoliteError
+from theodolite.partition import Partition
+from theodolite.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from theodolite.claims.contract import check_claims
+    from theodolite.instruments.certificate import verify
+    from theodolite.instruments.separation import separation_rank
+    from theodolite.measurement import Measurement
+    from theodolite.nets.contract import list_nets
+    from theodolite.survey.run import run_survey
+    from theodolite.survey.section import Section
+    from theodolite.tasks.contract import Batch, TaskSpec, list_tasks
+
+__all__ = [
+    "Batch",
+    "Measurement",
+    "Partition",
+    "Section",
+    "TaskSpec",
+    "TheodoliteError",
+    "check_claims",
+    "list_nets",
+    "list_tasks",
+    "run_survey",
+    "separation_rank",
+    "verify",
+]
+
+# Loaded on first use, so that the command line starts without torch.
+_HOMES = {
+    "Batch": "theodolite.tasks",
+    "Measurement": "theodolite.measurement",
+    "Section": "theodolite.survey.section",
+    "TaskSpec": "theodolite.tasks",
+    "check_claims": "theodolite.claims",
+    "list_nets": "theodolite.nets",
+    "list_tasks": "theodolite.tasks",
+    "run_survey": "theodolite.survey.run",
+    "separation_rank": "theodolite.instruments.separation",
+    "verify": "theodolite.instruments.certificate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'theodolite' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

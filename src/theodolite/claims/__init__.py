@@ -1,0 +1,6 @@
+"""Every claim of the sources: a prediction, the cells it needs and a rule fixed before the run; verdicts are computed."""
+
+from theodolite.claims import tensors
+from theodolite.claims.contract import Claim, Verdict, check_claims, claims, list_claims
+
+__all__ = ["Claim", "Verdict", "check_claims", "claims", "list_claims", "tensors"]

@@ -1,0 +1,78 @@
+"""What a claim is, and how one is checked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from theodolite.lab.cell import Cell, Row
+from theodolite.registry import Registry
+
+Outcome = Literal["holds", "fails", "undecided", "not run"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`predicted` and `measured` are plain values that belong together; `detail` explains them in a sentence or two."""
+
+    outcome: Outcome
+    predicted: Any
+    measured: Any
+    detail: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`rule` says in words what `decide` computes; neither sees a number before the run."""
+
+    id: str
+    statement: str
+    source: str
+    rule: str
+    cells: Callable[[], Sequence[Cell]] = field(repr=False)
+    decide: Callable[[Sequence[Row]], Verdict] = field(repr=False)
+
+
+claims: Registry[Claim] = Registry("claim")
+
+
+def list_claims() -> list[dict[str, str]]:
+    return [{"id": c.id, "statement": c.statement, "source": c.source, "rule": c.rule} for _, c in claims.items()]
+
+
+def check_claims(
+    ids: Sequence[str] | None = None, device: str = "cpu", watch: Callable[[int, int, str], None] | None = None
+) -> list[dict[str, Any]]:
+    """Measure what the claims need and decide them; all claims when no ids are given."""
+    from theodolite.lab.engine import run
+
+    chosen = [claims[name] for name in (ids or list(claims))]
+    results = []
+    for number, claim in enumerate(chosen):
+        started = time.perf_counter()
+        cells = claim.cells()
+        step = (
+            (lambda done, total, what, n=number, c=claim: watch(n, len(chosen), f"{c.id}, {done} of {total}: {what}"))
+            if watch
+            else None
+        )
+        rows = list(run(cells, device, step))
+        broken = [row.error for row in rows if row.error]
+        verdict = Verdict("not run", None, None, f"a cell failed: {broken[0]}") if broken else claim.decide(rows)
+        results.append(
+            {
+                "id": claim.id,
+                "verdict": verdict.outcome,
+                "predicted": verdict.predicted,
+                "measured": verdict.measured,
+                "detail": verdict.detail,
+                "statement": claim.statement,
+                "source": claim.source,
+                "rule": claim.rule,
+                "cells": len(cells),
+                "seconds": round(time.perf_counter() - started, 3),
+            }
+        )
+    return results

@@ -1,0 +1,392 @@
+"""Claims T1–T8 of the tensor source: separation rank, its bounds and its bottlenecks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from theodolite.claims.contract import Claim, Outcome, Verdict, claims
+from theodolite.lab.cell import Cell, Row
+from theodolite.theory.attention import Bounds, attention_bounds, degree, mixing
+from theodolite.theory.cap import attention_cap
+
+_SOURCE = "Tensors for deep learning theory, "
+
+
+def _claim(id: str, statement: str, place: str, rule: str, cells: Callable[[], Sequence[Cell]]) -> Any:
+    def add(decide: Callable[[Sequence[Row]], Verdict]) -> Callable[[Sequence[Row]], Verdict]:
+        claims.add(id, Claim(id, statement, _SOURCE + place, rule, cells, decide))
+        return decide
+
+    return add
+
+
+def _rank(net: str, shape: dict[str, Any], partition: str = "left-right", **options: Any) -> Cell:
+    return Cell("separation-rank", {"net": net, "shape": shape, "partition": partition, **options})
+
+
+def _outcome(good: bool, decided: bool = True) -> Outcome:
+    return "undecided" if good and not decided else "holds" if good else "fails"
+
+
+# T1 — Claim 7.1: the matricised grid tensor
+
+
+def _t1_cells() -> list[Cell]:
+    return [
+        _rank("sum-of-products", {"tokens": 4, "features": 2, "terms": terms}, partition, mode="grid", templates=count)
+        for terms in (1, 2, 3, 4)
+        for partition in ("left-right", "interleaved", "0,3|1,2", "0|1,2,3")
+        for count in (1, 2, 3)
+    ]
+
+
+@_claim(
+    "T1",
+    "The rank of the matricised grid tensor is at most the separation rank, whatever the templates.",
+    "Claim 7.1",
+    "Functions of known rank: no grid rank may exceed it, and from 2 templates on (2 features) it must be reached.",
+    _t1_cells,
+)
+def _t1(rows: Sequence[Row]) -> Verdict:
+    above = [r for r in rows if r["rank"] > r["cap"]]
+    short = [r for r in rows if r["details"]["templates"] >= r["shape"]["features"] and r["rank"] != r["cap"]]
+    return Verdict(
+        _outcome(not above and not short),
+        predicted=[r["cap"] for r in rows],
+        measured=[r["rank"] for r in rows],
+        detail=f"{len(rows)} grids of sums of 1 to 4 products: {len(above)} above the known rank, "
+        f"{len(short)} short of it with enough templates.",
+    )
+
+
+# T2 — Claim 7.2: one good draw proves the rank for almost all
+
+
+_T2_SHAPE = {"depth": 2, "width": 3, "heads": 1, "tokens": 6}
+
+
+def _t2_cells() -> list[Cell]:
+    return [
+        _rank("self-attention", _T2_SHAPE, repeats=12),
+        _rank("self-attention", {**_T2_SHAPE, "heads": 3}, repeats=12),
+        *(
+            Cell("special-weights", {"net": "self-attention", "shape": _T2_SHAPE, "weights": kind, "draw": draw})
+            for kind, draws in (("ties", 1), ("zeros", 6))
+            for draw in range(draws)
+        ),
+    ]
+
+
+@_claim(
+    "T2",
+    "One weight setting with rank R shows rank at least R for almost all weights; special weights give at most that.",
+    "Claim 7.2",
+    "All of 12 draws of prime, weights and points must give one rank, and no special weights more than it.",
+    _t2_cells,
+)
+def _t2(rows: Sequence[Row]) -> Verdict:
+    generic, special = rows[:2], rows[2:]
+    same = all(len(set(r["ranks"])) == 1 for r in generic)
+    below = all(r["rank"] <= generic[0]["rank"] for r in special)
+    return Verdict(
+        _outcome(same and below),
+        predicted={"one rank": True, "special at most": generic[0]["rank"]},
+        measured={"draws": [list(r["ranks"]) for r in generic], "special": [r["rank"] for r in special]},
+        detail=f"24 draws over 24 primes: {'one rank each' if same else 'ranks differ'}; "
+        f"special weights reach at most {max(r['rank'] for r in special)} of {generic[0]['rank']}.",
+    )
+
+
+# T3 — Proposition 7.1: partitions
+
+
+def _t3_cells() -> list[Cell]:
+    attention = [
+        _rank("self-attention", {"depth": 2, "width": 2, "tokens": tokens}, partition, repeats=2)
+        for tokens in (4, 6, 8)
+        for partition in _balanced(tokens)
+    ]
+    convolution = [
+        _rank("conv-circuit", {"tokens": tokens, "width": 2}, partition, repeats=2)
+        for tokens in (4, 8, 16)
+        for partition in ("left-right", "interleaved")
+    ]
+    recurrence = [
+        _rank("recurrent-circuit", {"depth": depth, "tokens": tokens, "width": 2}, partition, repeats=2)
+        for depth, partition, lengths in (
+            (1, "left-right", (4, 8, 16)),
+            (1, "interleaved", (4, 8, 16)),
+            (2, "left-right", (4, 6, 8, 10, 12, 14, 16)),
+            (2, "interleaved", (4, 6, 8)),
+        )
+        for tokens in lengths
+    ]
+    return attention + convolution + recurrence
+
+
+def _balanced(tokens: int) -> list[str]:
+    """Every balanced partition once: token 0 stands on side A."""
+    sides = itertools.combinations(range(1, tokens), tokens // 2 - 1)
+    return [
+        ",".join(map(str, (0, *rest))) + "|" + ",".join(str(i) for i in range(1, tokens) if i not in rest)
+        for rest in sides
+    ]
+
+
+@_claim(
+    "T3",
+    "Attention's rank does not depend on the balanced partition; convolutional and recurrent circuits have an "
+    "exponentially larger rank interleaved than left-right.",
+    "Proposition 7.1 and Fig. 7.4",
+    "Attention: one rank over all balanced partitions of 4, 6 and 8 tokens. Circuits: the interleaved rank at least "
+    "doubles with every two tokens; left-right, the rank of convolution and of one recurrent layer stays constant and "
+    "that of two recurrent layers grows like a polynomial of degree at most the width: at most 2^width times larger "
+    "for twice the tokens.",
+    _t3_cells,
+)
+def _t3(rows: Sequence[Row]) -> Verdict:
+    def ranks(net: str, depth: int | None, interleaved: bool) -> dict[int, int]:
+        return {
+            r["shape"]["tokens"]: r["rank"]
+            for r in rows
+            if r["net"] == net
+            and (depth is None or r["shape"].get("depth") == depth)
+            and (r["partition"] == "interleaved") == interleaved
+        }
+
+    attention = {
+        n: sorted({r["rank"] for r in rows if r["net"] == "self-attention" and r["shape"]["tokens"] == n})
+        for n in (4, 6, 8)
+    }
+    flat = [ranks("conv-circuit", None, False), ranks("recurrent-circuit", 1, False)]
+    steep = [
+        ranks("conv-circuit", None, True),
+        ranks("recurrent-circuit", 1, True),
+        ranks("recurrent-circuit", 2, True),
+    ]
+    gentle = ranks("recurrent-circuit", 2, False)
+    growth = {n: gentle[2 * n] / rank for n, rank in gentle.items() if 2 * n in gentle}
+    polynomial = bool(growth) and all(factor <= 2**2 for factor in growth.values())
+    invariant = all(len(found) == 1 for found in attention.values())
+    exponential = all(
+        high >= low * 2 ** ((n - m) // 2)
+        for r in steep
+        for (m, low), (n, high) in itertools.pairwise(sorted(r.items()))
+    )
+    constant = all(len(set(r.values())) == 1 for r in flat)
+    return Verdict(
+        _outcome(invariant and exponential and constant and polynomial),
+        predicted={
+            "attention": "one rank per length",
+            "interleaved": "doubles every 2 tokens",
+            "left-right": "polynomial",
+        },
+        measured={
+            "attention": {str(n): found for n, found in attention.items()},
+            "convolution": {"left-right": flat[0], "interleaved": steep[0]},
+            "one recurrent layer": {"left-right": flat[1], "interleaved": steep[1]},
+            "two recurrent layers": {"left-right": gentle, "interleaved": steep[2]},
+        },
+        detail=f"Attention has {'one rank' if invariant else 'several ranks'} over all balanced partitions of 4, 6, 8 "
+        f"tokens; interleaved circuits {'double' if exponential else 'do not double'} every two tokens; two recurrent "
+        f"layers grow left-right by factors of {', '.join(f'{g:.2g}' for g in growth.values())} for twice the tokens.",
+    )
+
+
+# T4, T5 — Theorems 7.1 and 7.2: depth against width
+
+
+def _lower_cell(depth: int, width: int, heads: int, tokens: int) -> Cell:
+    """As many points as the theorem's lower bound asks for: a regular matrix of them certifies it."""
+    points = attention_bounds(depth, width, heads).lower or 1
+    shape = {"depth": depth, "width": width, "heads": heads, "tokens": tokens}
+    return _rank("self-attention", shape, points=points, repeats=1)
+
+
+def _bounds_verdict(rows: Sequence[Row]) -> Verdict:
+    """Lower: the certified rank reaches it. Upper: the cap, or an exact rank, stays below it."""
+    predicted, measured, outcomes = [], [], []
+    for row in rows:
+        shape = row["shape"]
+        bounds: Bounds = attention_bounds(shape["depth"], shape["width"], shape["heads"])
+        highest = row["rank"] if row["exact"] else row["cap"]
+        lower = None if bounds.vacuous or bounds.lower is None else row["rank"] >= bounds.lower
+        upper = (
+            None if bounds.upper is None else (True if highest <= bounds.upper else (False if row["exact"] else None))
+        )
+        if bounds.upper is not None and row["rank"] > bounds.upper:
+            upper = False
+        name = "L={depth} d={width} H={heads} N={tokens}".format(**shape)
+        predicted.append({"net": name, "lower": bounds.lower, "upper": bounds.upper})
+        measured.append({"net": name, "rank at least": row["rank"], "rank at most": highest})
+        outcomes.append((name, lower, upper))
+    failed = [name for name, lower, upper in outcomes if lower is False or upper is False]
+    open_lower = [name for name, lower, _ in outcomes if lower is None]
+    open_upper = [name for name, _, upper in outcomes if upper is None]
+    decided = any(lower for _, lower, _ in outcomes) and not open_upper
+    parts = [f"{len(rows)} shapes"]
+    if failed:
+        parts.append(f"fails for {', '.join(failed)}")
+    if open_lower:
+        parts.append(f"the lower bound says nothing for {', '.join(open_lower)}")
+    if open_upper:
+        parts.append(f"the upper bound is open for {', '.join(open_upper)}: its cap lies above it")
+    return Verdict(_outcome(not failed, decided), predicted, measured, "; ".join(parts) + ".")
+
+
+_T4_RULE = (
+    "Lower: that many drawn points must give a regular matrix, in at least one shape where the bound is not vacuous. "
+    "Upper: the proven cap or the exact rank must not exceed it in any shape."
+)
+
+
+@_claim(
+    "T4",
+    "For L < log3 d: 3^(L−2)·(log3(d−H) + a) ≤ log3 sep ≤ (3^L−1)/2·log3(d+H).",
+    "Theorem 7.1",
+    _T4_RULE,
+    lambda: [
+        _lower_cell(1, 4, 1, 10),
+        _lower_cell(1, 8, 2, 10),
+        _lower_cell(2, 10, 1, 22),
+        _lower_cell(2, 12, 3, 26),
+        _lower_cell(3, 28, 1, 10),
+        _lower_cell(3, 28, 2, 10),
+    ],
+)
+def _t4(rows: Sequence[Row]) -> Verdict:
+    return _bounds_verdict(rows)
+
+
+@_claim(
+    "T5",
+    "For L > log3 d: ½dL + b₁ + b₂ ≤ log3 sep ≤ 2dL + c₁ + c₂.",
+    "Theorem 7.2",
+    _T4_RULE,
+    lambda: [
+        _lower_cell(6, 10, 1, 4),
+        _lower_cell(7, 8, 1, 4),
+        _rank("self-attention", {"depth": 2, "width": 3, "heads": 1, "tokens": 8}, repeats=2),
+        _rank("self-attention", {"depth": 2, "width": 4, "heads": 2, "tokens": 10}, repeats=2),
+        _rank("self-attention", {"depth": 3, "width": 2, "heads": 1, "tokens": 6}, repeats=2),
+    ],
+)
+def _t5(rows: Sequence[Row]) -> Verdict:
+    return _bounds_verdict(rows)
+
+
+# T6 — Theorem 7.3: the embedding's rank
+
+
+@_claim(
+    "T6",
+    "An input embedding of rank r < d caps the separation rank as if the width were r.",
+    "Theorem 7.3",
+    "Width 4 and depth 2 with r = 1 … 4: the exact rank equals the cap of width r, and grows with r.",
+    lambda: [
+        _rank("self-attention", {"depth": 2, "width": 4, "tokens": 10, "embedding_rank": r}, repeats=2)
+        for r in (1, 2, 3, 4)
+    ],
+)
+def _t6(rows: Sequence[Row]) -> Verdict:
+    predicted = [attention_cap(2, r["shape"]["embedding_rank"], 5, 5) for r in rows]
+    measured = [r["rank"] for r in rows]
+    return Verdict(
+        _outcome(measured == predicted and all(r["exact"] for r in rows)),
+        predicted,
+        measured,
+        f"Ranks {measured} for r = 1 to 4 at width 4, against the caps {predicted} of widths 1 to 4.",
+    )
+
+
+# T7 — the bottleneck inside the attention
+
+
+_T7_WIDTH = 3
+
+
+def _t7_cells() -> list[Cell]:
+    shapes = [(heads, 1) for heads in range(1, 9)] + [(1, inner) for inner in range(1, 7)]
+    return [
+        _rank(
+            "self-attention",
+            {"depth": 2, "width": _T7_WIDTH, "tokens": 8, "heads": heads, "attention_width": inner},
+            repeats=2,
+        )
+        for heads, inner in shapes
+    ]
+
+
+@_claim(
+    "T7",
+    "Attention width H·d_a beyond the width d buys no separation rank.",
+    "Section 7.3.2, mid-architecture bottlenecks",
+    "Fails if some rank with H·d_a > d exceeds the rank with H·d_a = d on the same line (heads at d_a = 1, d_a at one "
+    "head); the cap must be the same for all.",
+    _t7_cells,
+)
+def _t7(rows: Sequence[Row]) -> Verdict:
+    along_heads = {r["shape"]["heads"]: r["rank"] for r in rows[:8]}
+    along_width = {r["shape"]["attention_width"]: r["rank"] for r in rows[8:]}
+    caps = {r["cap"] for r in rows}
+    gains = [line for line in (along_heads, along_width) if max(line.values()) > line[_T7_WIDTH]]
+    reached = {
+        name: next((x for x, rank in line.items() if rank == max(caps)), None)
+        for name, line in (("heads", along_heads), ("attention width", along_width))
+    }
+    return Verdict(
+        _outcome(not gains and len(caps) == 1),
+        predicted={"no gain beyond": _T7_WIDTH, "cap": sorted(caps)},
+        measured={"rank by heads (d_a = 1)": along_heads, "rank by attention width (one head)": along_width},
+        detail=f"Width {_T7_WIDTH}, depth 2, 8 tokens. Read literally the claim "
+        f"{'fails: rank still grows for H·d_a > d' if gains else 'holds here'}. The true form: the cap "
+        f"{sorted(caps)} does not depend on H·d_a; it is reached at {_reach(reached)}.",
+    )
+
+
+def _reach(reached: dict[str, int | None]) -> str:
+    return ", ".join(f"{name} {'never in this range' if x is None else f'= {x}'}" for name, x in reached.items())
+
+
+# T8 — degree and mixing
+
+
+def _t8_cells() -> list[Cell]:
+    degrees = [
+        Cell("line-degree", {"net": "self-attention", "shape": {"depth": depth, "width": 3, "tokens": 4}})
+        for depth in (1, 2, 3, 4, 5)
+    ]
+    mixed = [
+        Cell(
+            "mixing",
+            {
+                "net": "self-attention",
+                "shape": {"depth": depth, "width": 2, "tokens": mixing(depth) + 1},
+                "most": mixing(depth) + 1,
+            },
+        )
+        for depth in (1, 2, 3)
+    ]
+    return degrees + mixed
+
+
+@_claim(
+    "T8",
+    "The output of depth L has degree 3^L and mixes (3^L − 1)/2 + 1 inputs.",
+    "Eq. 7.7 (Corollary 7.1)",
+    "The degree along a random line is 3^L for L = 1 to 5, and the largest set of tokens with a non-zero "
+    "inclusion–exclusion difference has (3^L − 1)/2 + 1 members for L = 1 to 3, one more token being on offer.",
+    _t8_cells,
+)
+def _t8(rows: Sequence[Row]) -> Verdict:
+    depths = [r.cell.config["shape"]["depth"] for r in rows]
+    predicted = [degree(d) for d in depths[:5]] + [mixing(d) for d in depths[5:]]
+    measured = [r["degree"] for r in rows[:5]] + [r["mixing"] for r in rows[5:]]
+    return Verdict(
+        _outcome(predicted == measured),
+        predicted={"degrees": predicted[:5], "mixing": predicted[5:]},
+        measured={"degrees": measured[:5], "mixing": measured[5:]},
+        detail=f"Degrees {measured[:5]} for depths 1 to 5, {measured[5:]} tokens mixed for depths 1 to 3.",
+    )

@@ -1,0 +1,65 @@
+"""`theodolite claims list` and `theodolite claims check`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.options import Device, Json, LogFile, Threads, Verbose, prepare, print_json, progress_bar
+
+app = typer.Typer(no_args_is_help=True, help="What the sources claim, and what measurement says of it.")
+
+
+@app.command("list")
+def list_(json: Json = False) -> None:
+    """List the claims with the rule each is decided by."""
+    from theodolite.claims import list_claims
+
+    found = list_claims()
+    if json:
+        print_json(found)
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    for claim in found:
+        console.print(f"[bold]{claim['id']}[/bold]  {claim['statement']} [dim]({claim['source']})[/dim]")
+        console.print(f"    decided by: {claim['rule']}", style="dim")
+
+
+@app.command("check")
+def check(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims such as T4.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Check every claim.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if a claim fails.")] = False,
+    json: Json = False,
+    device: Device = "cpu",
+    threads: Threads = None,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """Measure what claims need and decide them by the rule fixed beforehand."""
+    prepare(threads, verbose, log_file)
+    from theodolite.claims import check_claims
+    from theodolite.errors import BadInput, Finding
+    from theodolite.instruments.device import resolve_device
+
+    if bool(ids) == all_:
+        raise BadInput("name the claims to check, such as T4, or say --all (and not both)")
+    resolve_device(device)
+    with progress_bar() as bar:
+        results = check_claims(ids or None, device, bar.count)
+    if json:
+        print_json(results)
+    else:
+        from rich.console import Console
+
+        console = Console(highlight=False)
+        colour = {"holds": "green", "fails": "red", "undecided": "yellow", "not run": "dim"}
+        for r in results:
+            console.print(f"[bold]{r['id']}[/bold] [{colour[r['verdict']]}]{r['verdict']}[/]  {r['statement']}")
+            console.print(f"    {r['detail']} [dim]({r['cells']} cells, {r['seconds']:.1f} s)[/dim]")
+    failed = [r["id"] for r in results if r["verdict"] == "fails"]
+    if strict and failed:
+        raise Finding(f"{', '.join(failed)} failed as measured")

@@ -1,0 +1,65 @@
+"""`theodolite`: the commands put together, and the one place where errors become sentences and exit codes."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import typer
+
+from theodolite.cli import claims, listing, rank, survey, verify
+from theodolite.errors import TheodoliteError
+from theodolite.version import __version__
+
+app = typer.Typer(
+    name="theodolite",
+    help="Survey what a neural architecture can express, and what gradient descent can make it learn.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("survey")(survey.survey)
+app.command("rank")(rank.rank)
+app.command("verify")(verify.verify)
+app.add_typer(claims.app, name="claims")
+app.command("nets")(listing.nets)
+app.command("tasks")(listing.tasks)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"theodolite {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    pass
+
+
+def run() -> None:
+    """Entry point: exit 0 fine, 1 a finding the user asked to fail on, 2 bad input, 3 a fault of ours."""
+    try:
+        app(prog_name="theodolite")
+    except TheodoliteError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)  # noqa: T201
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:
+        if "-v" in sys.argv or "--verbose" in sys.argv:
+            traceback.print_exc()
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(
+            f"internal error: {message} (a fault of theodolite's: run again with -v for the traceback)", file=sys.stderr
+        )  # noqa: T201
+        sys.exit(3)

@@ -1,0 +1,99 @@
+"""Options that commands share, and what they set up."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from theodolite.errors import BadInput
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every draw.")]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; torch's own choice otherwise.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done; show tracebacks of internal errors.")]
+LogFile = Annotated[Path | None, typer.Option("--log-file", help="Write the log to this file too.")]
+Arguments = Annotated[
+    list[str] | None, typer.Option("--arg", metavar="KEY=VALUE", help="Any other argument of the net; may be repeated.")
+]
+
+
+def prepare(threads: int | None, verbose: bool, log_file: Path | None) -> None:
+    """Threads and logging, for this process only."""
+    handlers: list[logging.Handler] = [logging.StreamHandler()] if verbose else []
+    if log_file is not None:
+        try:
+            handlers.append(logging.FileHandler(log_file, encoding="utf-8"))
+        except OSError as error:
+            raise BadInput(f"the log file '{log_file}' cannot be written ({error.strerror})") from error
+    logger = logging.getLogger("theodolite")
+    logger.handlers = handlers or [logging.NullHandler()]
+    logger.setLevel(logging.INFO)
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+
+
+def parse_arguments(pairs: Sequence[str] | None) -> dict[str, Any]:
+    """`key=value` texts; a value that reads as JSON is one (numbers, true, null), any other is text."""
+    result: dict[str, Any] = {}
+    for pair in pairs or ():
+        key, equals, text = pair.partition("=")
+        if not equals or not key.strip():
+            raise BadInput(f"--arg '{pair}' is not KEY=VALUE: write for example --arg width=8")
+        name = key.strip().replace("-", "_")
+        if name in result:
+            raise BadInput(f"--arg '{name}' is given twice: give it once")
+        try:
+            result[name] = json.loads(text)
+        except json.JSONDecodeError:
+            result[name] = text
+    return result
+
+
+def print_json(document: Any) -> None:
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+class Bar:
+    """A progress bar on stderr: `step` for shares of one task, `count` for cells of many."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=None)
+        self._label = ""
+
+    def step(self, label: str, share: float) -> None:
+        if label != self._label:
+            self._label = label
+            self._progress.reset(self._task, description=label, total=1.0 if share else None)
+        self._progress.advance(self._task, share)
+
+    def count(self, done: int, total: int, label: str) -> None:
+        self._progress.update(self._task, description=label, completed=done, total=total)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Bar]:
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        BarColumn(bar_width=24),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield Bar(progress)

@@ -1,0 +1,186 @@
+"""`theodolite rank`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from theodolite.cli.options import (
+    Arguments,
+    Device,
+    Json,
+    LogFile,
+    Seed,
+    Threads,
+    Verbose,
+    parse_arguments,
+    prepare,
+    print_json,
+    progress_bar,
+)
+
+if TYPE_CHECKING:
+    from theodolite.instruments.result import RankResult
+
+_SHAPE, _SAMPLING = "Shape of the net", "Sampling"
+
+
+def rank(
+    net: Annotated[str, typer.Argument(metavar="NET", help="A built-in net (see 'theodolite nets') or file.py:Name.")],
+    mode: Annotated[
+        str, typer.Option(help="exact (polynomial nets), epsilon (any net) or grid (templates).")
+    ] = "exact",
+    partition: Annotated[
+        str, typer.Option(help="left-right, interleaved, or two lists of places from 0: 0,1|2,3.")
+    ] = "left-right",
+    depth: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE)] = None,
+    width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE)] = None,
+    heads: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE)] = None,
+    tokens: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE)] = None,
+    features: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token, or in all.")] = None,
+    attention_width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Width per head.")] = None,
+    embedding_rank: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE)] = None,
+    degree: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Degree of a block.")] = None,
+    arg: Arguments = None,
+    token: Annotated[int | None, typer.Option(help="Token whose output is read; the last one otherwise.")] = None,
+    entry: Annotated[int, typer.Option(help="Output entry that is read.")] = 0,
+    epsilon: Annotated[float | None, typer.Option(help="Relative error of mode epsilon [default: 0.001].")] = None,
+    templates: Annotated[int | None, typer.Option(help="Template vectors of mode grid [default: 2].")] = None,
+    points: Annotated[
+        int | None, typer.Option(rich_help_panel=_SAMPLING, help="A fixed number of points per side.")
+    ] = None,
+    max_points: Annotated[
+        int | None, typer.Option(rich_help_panel=_SAMPLING, help="Stop growing here, with a lower bound only.")
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(rich_help_panel=_SAMPLING, help="Fresh primes, weights and points [default: 3].")
+    ] = None,
+    prime: Annotated[int | None, typer.Option(rich_help_panel=_SAMPLING, help="Use this prime.")] = None,
+    weights: Annotated[
+        str, typer.Option(rich_help_panel=_SAMPLING, help="drawn (generic) or own (the net as it is built).")
+    ] = "drawn",
+    inputs: Annotated[
+        str | None, typer.Option(rich_help_panel=_SAMPLING, help="normal, uniform or signs, in mode epsilon.")
+    ] = None,
+    dtype: Annotated[
+        str | None, typer.Option(rich_help_panel=_SAMPLING, help="float64 or float32, in mode epsilon.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a certificate that 'theodolite verify' checks.")
+    ] = None,
+    json: Json = False,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    threads: Threads = None,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """Separation rank of a network: how strongly it ties two groups of its inputs together.
+
+    Exact for polynomial networks, over a finite field, beside the bounds that theory proves.
+    """
+    prepare(threads, verbose, log_file)
+    from theodolite.errors import BadInput
+    from theodolite.instruments.separation import separation_rank
+    from theodolite.lab.files import check_writable, write_text
+    from theodolite.measurement import canonical
+
+    if certificate is not None:
+        check_writable(certificate)
+    named = {
+        "depth": depth,
+        "width": width,
+        "heads": heads,
+        "tokens": tokens,
+        "features": features,
+        "attention_width": attention_width,
+        "embedding_rank": embedding_rank,
+        "degree": degree,
+    }
+    shape = {name: value for name, value in named.items() if value is not None}
+    for name, value in parse_arguments(arg).items():
+        if name in shape:
+            raise BadInput(f"'{name}' is given as an option and with --arg: give it once")
+        shape[name] = value
+    options: dict[str, Any] = {"inputs": inputs, "dtype": dtype, "mode": mode, "weights": weights}
+    with progress_bar() as bar:
+        result = separation_rank(
+            net,
+            partition=partition,
+            epsilon=epsilon,
+            templates=templates,
+            token=token,
+            entry=entry,
+            points=points,
+            max_points=max_points,
+            repeats=repeats,
+            prime=prime,
+            certificate=certificate is not None,
+            seed=seed,
+            device=device,
+            progress=bar.step,
+            **options,
+            **shape,
+        )
+    if certificate is not None:
+        write_text(certificate, canonical(result.certificate) + "\n")
+    if json:
+        print_json(result.to_json())
+    else:
+        _show(result, certificate)
+
+
+def _show(result: RankResult, certificate: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    from theodolite.report.numbers import format_value
+
+    grid = Grid(show_header=False, box=None, padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    shape = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.shape.items())
+    grid.add_row("net", f"{result.net} ({shape})")
+    grid.add_row("partition", result.partition)
+    for label, value in _lines(result, format_value):
+        grid.add_row(label, value)
+    grid.add_row("time", f"{result.seconds:.2f} s on {result.provenance.device}")
+    if certificate is not None:
+        grid.add_row("certificate", str(certificate))
+    Console(highlight=False).print(grid)
+
+
+def _lines(result: RankResult, show: Any) -> list[tuple[str, str]]:
+    if result.mode == "epsilon":
+        d = result.details
+        low, high = d["interval"]
+        first, last = d["d1_interval"]
+        reached = "" if d["resolved"] else f" or more: {d['points']} points do not reach it, use --points"
+        return [
+            ("ε-rank", f"[bold]{result.rank}[/bold]{reached}"),
+            ("", f"ε = {d['epsilon']:g} (root mean square, relative), {low} to {high} over {d['resamples']} resamples"),
+            ("ε-rank, mean error", f"between {first} and {'?' if last is None else last}"),
+            ("effective rank", f"{d['effective_rank']:.3g}"),
+            ("held-out error", f"{d['held_out_error']:.2e} at rank {result.rank}"),
+            ("sampling", f"{d['points']} points a side, {d['inputs']} inputs, {d['dtype']}"),
+        ]
+    if result.saturated:
+        claim = "proven: equal to the cap"
+    elif result.exact:
+        claim = f"exact: {len(result.ranks)} repeats agree, failure probability {result.failure_probability:.0e}"
+    else:
+        claim = "a lower bound only"
+    bounds = result.bounds
+    lower, upper = (show(bounds[side]) for side in ("lower", "upper"))
+    theory = bounds["reason"]
+    if bounds["lower"] is not None or bounds["upper"] is not None:
+        theory = f"{lower} ≤ rank ≤ {upper} ({bounds['reason']})"
+    return [
+        ("separation rank", f"[bold]{'' if result.exact else '≥ '}{result.rank:,}[/bold]  ({claim})"),
+        ("cap", "none known" if result.cap is None else f"{show(result.cap)}, for all weights"),
+        ("theory", theory),
+        ("degree", "unknown" if result.degree is None else f"{result.degree:,}"),
+        ("points", f"{result.points:,} a side, primes {', '.join(map(str, result.primes))}"),
+    ]

@@ -1,0 +1,46 @@
+"""`theodolite verify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.options import Device, Json, LogFile, Threads, Verbose, prepare, print_json, progress_bar
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A certificate written by 'theodolite rank'.")],
+    net: Annotated[
+        str | None, typer.Option("--net", help="file.py:Name, for a certificate about a net of your own.")
+    ] = None,
+    json: Json = False,
+    device: Device = "cpu",
+    threads: Threads = None,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """Check a certificate of a separation rank: exit 0 if it proves its lower bound, 1 if it is refused."""
+    prepare(threads, verbose, log_file)
+    from theodolite.errors import CertificateRefused
+    from theodolite.instruments.certificate import verify as check
+    from theodolite.lab.files import read_json
+
+    document = read_json(file, "a certificate")
+    try:
+        with progress_bar() as bar:
+            verified = check(document, net, device, bar.step)
+    except CertificateRefused as error:
+        if json:
+            print_json({"valid": False, "reason": str(error)})
+        raise
+    if json:
+        print_json(verified.to_json())
+        return
+    shape = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verified.shape.items())
+    proven = "so it is exact" if verified.exact else "the exact value is not claimed"
+    cap = "no cap is known" if verified.cap is None else f"the cap is {verified.cap:,}"
+    typer.echo(f"valid: {verified.net} ({shape}), partition {verified.partition}")
+    typer.echo(f"separation rank ≥ {verified.lower_bound:,} for almost all weights; {cap}, {proven}")
+    typer.echo(f"checked by {verified.method}, modulo {verified.prime}, in {verified.seconds:.2f} s")

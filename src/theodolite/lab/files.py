@@ -1,0 +1,77 @@
+"""Writing and reading files: whole or not at all, and never outside the folder that was asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from theodolite.errors import BadInput
+
+
+class OutputFolder:
+    """The folder of `--out`. What a command leaves there:
+
+    report.html   the page; rows.jsonl   one measured cell a line, written as it is finished.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"the folder '{path}' cannot be made ({error.strerror}): choose another --out") from error
+
+    def file(self, name: str) -> Path:
+        target = (self.path / name).resolve()
+        if not target.is_relative_to(self.path.resolve()):
+            raise BadInput(f"'{name}' would be written outside '{self.path}': use a plain file name")
+        return target
+
+    def write(self, name: str, text: str) -> Path:
+        return write_text(self.file(name), text)
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write beside the target and rename, so that a file is whole or was never there."""
+    target = Path(path)
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
+        ) as handle:
+            handle.write(text)
+        try:
+            os.chmod(handle.name, 0o644)
+            os.replace(handle.name, target)
+        except OSError:
+            os.unlink(handle.name)
+            raise
+    except OSError as error:
+        raise BadInput(f"'{path}' cannot be written ({error.strerror}): choose another place") from error
+    return target
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse a place that cannot be written before a long computation, not after it."""
+    target = Path(path)
+    if target.is_dir():
+        raise BadInput(f"'{path}' is a folder: give the name of a file")
+    if not target.parent.is_dir():
+        raise BadInput(f"the folder '{target.parent}' is not there: make it first, or choose another place")
+    if not os.access(target.parent, os.W_OK):
+        raise BadInput(f"the folder '{target.parent}' cannot be written: choose another place")
+
+
+def read_json(path: str | Path, what: str) -> Any:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadInput(f"there is no file '{path}': give the path of {what}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"'{path}' cannot be read ({error}): give the path of {what}") from error
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise BadInput(f"'{path}' is not {what}, or it is truncated ({error})") from error
