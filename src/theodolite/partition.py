@@ -10,7 +10,7 @@ from theodolite.errors import BadInput
 
 @dataclass(frozen=True)
 class Partition:
-    """Two disjoint sets of sites (tokens, or the entries of a vector), counted from 0, that together are all of them."""
+    """Two disjoint sets of sites (tokens, or the entries of a vector), counted from 0: together all of them."""
 
     a: tuple[int, ...]
     b: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Every claim of the sources: a prediction, the cells it needs and a rule fixed before the run; verdicts are computed."""
+"""Every claim of the sources: a prediction, the cells it needs and a rule fixed before the run."""
 
 from theodolite.claims import tensors
 from theodolite.claims.contract import Claim, Verdict, check_claims, claims, list_claims

@@ -61,5 +61,5 @@ def run() -> None:
         message = f"{type(error).__name__}: {error}".splitlines()[0]
         print(
             f"internal error: {message} (a fault of theodolite's: run again with -v for the traceback)", file=sys.stderr
-        )  # noqa: T201
+        )
         sys.exit(3)

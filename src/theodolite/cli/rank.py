@@ -99,7 +99,7 @@ def rank(
         "embedding_rank": embedding_rank,
         "degree": degree,
     }
-    shape = {name: value for name, value in named.items() if value is not None}
+    shape: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     for name, value in parse_arguments(arg).items():
         if name in shape:
             raise BadInput(f"'{name}' is given as an option and with --arg: give it once")
@@ -121,8 +121,7 @@ def rank(
             seed=seed,
             device=device,
             progress=bar.step,
-            **options,
-            **shape,
+            **{**options, **shape},
         )
     if certificate is not None:
         write_text(certificate, canonical(result.certificate) + "\n")

@@ -40,8 +40,8 @@ def invert(matrix: Tensor, p: int, singular: Tensor) -> Tensor:
 
 @functools.cache
 def _compiled() -> dict[str, Any]:
-    import triton
-    import triton.language as tl
+    import triton  # pyright: ignore[reportMissingImports]
+    import triton.language as tl  # pyright: ignore[reportMissingImports]
 
     @triton.jit
     def residue(x, p, scale):

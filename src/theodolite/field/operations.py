@@ -19,68 +19,15 @@ from theodolite.field.product import product
 
 Number = float | int
 
-STRUCTURAL = frozenset(
-    [
-        "alias",
-        "as_strided",
-        "cat",
-        "chunk",
-        "clone",
-        "contiguous",
-        "detach",
-        "diag",
-        "diag_embed",
-        "diagonal",
-        "embedding",
-        "expand",
-        "flatten",
-        "flip",
-        "gather",
-        "im2col",
-        "index",
-        "index_copy",
-        "index_put",
-        "index_put_",
-        "index_select",
-        "lift",
-        "lift_fresh",
-        "movedim",
-        "narrow",
-        "permute",
-        "pixel_shuffle",
-        "repeat",
-        "repeat_interleave",
-        "reshape",
-        "roll",
-        "rot90",
-        "select",
-        "select_backward",
-        "slice",
-        "split",
-        "split_with_sizes",
-        "squeeze",
-        "stack",
-        "t",
-        "take",
-        "take_along_dim",
-        "tile",
-        "transpose",
-        "tril",
-        "triu",
-        "unbind",
-        "unfold",
-        "unsqueeze",
-        "view",
-        "_reshape_alias",
-        "_unsafe_view",
-        "swapaxes",
-        "zeros_like",
-        "ones_like",
-        "new_zeros",
-        "new_ones",
-        "zero_",
-    ]
-)
+STRUCTURAL = {
+    *("alias", "as_strided", "clone", "contiguous", "detach", "lift", "lift_fresh"),
+    *("view", "_unsafe_view", "_reshape_alias", "reshape", "flatten", "expand", "squeeze", "unsqueeze"),
+    *("permute", "transpose", "t", "movedim", "swapaxes", "flip", "roll", "rot90", "pixel_shuffle"),
+    *("cat", "stack", "repeat", "repeat_interleave", "tile", "chunk", "split", "split_with_sizes", "unbind"),
+    *("select", "slice", "narrow", "index", "index_select", "index_copy", "index_put", "index_put_", "gather", "take"),
+    *("take_along_dim", "embedding", "unfold", "im2col", "diag", "diag_embed", "diagonal", "tril", "triu"),
+    *("zeros_like", "ones_like", "new_zeros", "new_ones", "zero_"),
+}
 
 ARITHMETIC: dict[str, Callable[..., Any]] = {}
 
@@ -93,7 +40,7 @@ def _operation(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
     return add
 
 
-def _value(m: Modulus, x: Tensor | Number) -> Tensor | float:
+def _value(m: Modulus, x: Tensor | Number) -> Any:
     """An operand as residues: integer tensors and Python numbers are constants of the net."""
     if isinstance(x, Tensor):
         return x if x.dtype == torch.float64 else m.lift(x)
@@ -232,7 +179,7 @@ def _convolution(
     """Unfold every window and contract it with the kernel."""
     if transposed:
         raise NotPolynomial(
-            "a transposed convolution is not supported over GF(p): write it as upsampling + convolution"
+            "a transposed convolution is not known over GF(p): write it as upsampling and a convolution"
         )
     kernel = weight.shape[2:]
     x = F.pad(x, [p for pad in reversed(list(padding)) for p in (pad, pad)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from theodolite.field.modulus import Modulus
@@ -13,7 +14,8 @@ def product(left: Tensor, right: Tensor, modulus: Modulus) -> Tensor:
     if left.shape[-1] <= step:
         return modulus.reduce_(left @ right)
     parts = zip(left.split(step, dim=-1), right.split(step, dim=axis), strict=True)
-    return modulus.reduce_(sum(modulus.reduce_(a @ b) for a, b in parts))
+    total = torch.stack([modulus.reduce_(a @ b) for a, b in parts]).sum(dim=0)
+    return modulus.reduce_(total)
 
 
 def subtract_product_(target: Tensor, left: Tensor, right: Tensor, modulus: Modulus) -> Tensor:

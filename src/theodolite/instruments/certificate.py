@@ -242,7 +242,7 @@ def _right_hand_sides(header: Mapping[str, Any], modulus: Modulus, device: torch
 def _flint_rank(minor: Tensor, p: int) -> int:
     import flint
 
-    return flint.nmod_mat(*minor.shape, minor.flatten().tolist(), p).rank()
+    return flint.nmod_mat(minor.shape[0], minor.shape[1], minor.flatten().tolist(), p).rank()
 
 
 def _digest(body: Mapping[str, Any]) -> str:

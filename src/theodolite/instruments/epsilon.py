@@ -12,7 +12,7 @@ import math
 import statistics
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -93,8 +93,34 @@ def epsilon_rank(
         label = f"resample {number + 1} of {resamples}"
         report = (lambda share, label=label: progress(label, share)) if progress else None
         spectra.append(_spectrum(pair_matrix(evaluate, a, b, split, report, numbers), points, tolerance))
-    return _result(
-        subject, function, split, spectra, epsilon, points, inputs, dtype, tolerance, seed, where, started, ticked
+    return RankResult(
+        net=subject.name,
+        shape=dict(subject.shape),
+        partition=str(split),
+        mode="epsilon",
+        token=function.token,
+        entry=function.entry,
+        exact=False,
+        cap=None,
+        saturated=False,
+        failure_probability=None,
+        primes=(),
+        points=points,
+        bounds={"lower": None, "upper": None, "reason": "theory bounds exact ranks, not ε-ranks"},
+        degree=None,
+        seconds=time.perf_counter() - started,
+        evaluate_seconds=time.perf_counter() - ticked,
+        eliminate_seconds=0.0,
+        provenance=Provenance.here(seed, device_name(where)),
+        **_summary(
+            spectra,
+            epsilon,
+            points=points,
+            held_out_points=held,
+            inputs="ids" if subject.vocab else inputs,
+            dtype=dtype,
+            tolerance=tolerance,
+        ),
     )
 
 
@@ -145,23 +171,9 @@ def first_within(errors: Tensor, epsilon: float) -> int | None:
     return int(reached[0, 0]) if len(reached) else None
 
 
-def _result(
-    subject: Subject,
-    function: ScalarFunction,
-    partition: Partition,
-    spectra: list[Spectrum],
-    epsilon: float,
-    points: int,
-    inputs: str,
-    dtype: str,
-    tolerance: float,
-    seed: int,
-    device: torch.device,
-    started: float,
-    ticked: float,
-) -> RankResult:
+def _summary(spectra: list[Spectrum], epsilon: float, **settings: Any) -> dict[str, Any]:
+    """The ranks over all resamples and what surrounds them."""
     held = [first_within(s.held_out, epsilon) for s in spectra]
-    resolved = all(r is not None for r in held)
     # A sample that does not reach ε shows only that more than its usable singular values are needed.
     ranks = [len(s.held_out) if r is None else r for s, r in zip(spectra, held, strict=True)]
     in_sample = [first_within(s.in_sample, epsilon) or 0 for s in spectra]
@@ -170,56 +182,23 @@ def _result(
     effective = [s.effective_rank for s in spectra]
     rank = round(statistics.median(ranks))
     errors = [float(s.held_out[rank] if rank < len(s.held_out) else s.held_out.min()) for s in spectra]
-    mean_spectrum = torch.stack([s.values for s in spectra]).mean(0)[:_SHOWN]
-    spread = lambda values: [min(values), max(values)]
-    return RankResult(
-        net=subject.name,
-        shape=dict(subject.shape),
-        partition=str(partition),
-        mode="epsilon",
-        token=function.token,
-        entry=function.entry,
-        rank=rank,
-        exact=False,
-        lower_bound=min(in_sample),
-        cap=None,
-        saturated=False,
-        failure_probability=None,
-        primes=(),
-        points=points,
-        ranks=tuple(ranks),
-        bounds={"lower": None, "upper": None, "reason": "theory bounds exact ranks, not ε-ranks"},
-        degree=None,
-        seconds=time.perf_counter() - started,
-        evaluate_seconds=time.perf_counter() - ticked,
-        eliminate_seconds=0.0,
-        provenance=Provenance.here(seed, device_name(device)),
-        details={
-            "epsilon": epsilon,
-            "resolved": resolved,
-            "interval": spread(ranks),
-            "in_sample_interval": spread(in_sample),
-            "d1_interval": [
-                min(lower_l1),
-                None if any(r is None for r in upper_l1) else max(r for r in upper_l1 if r is not None),
-            ],
-            "effective_rank": statistics.mean(effective),
-            "effective_rank_interval": spread(effective),
-            "held_out_error": statistics.mean(errors),
-            "held_out_error_interval": spread(errors),
-            "spectrum": [float(v) for v in mean_spectrum],
-            "held_out_curve": [
-                [r, statistics.mean(float(s.held_out[min(r, len(s.held_out) - 1)]) for s in spectra)]
-                for r in _ladder(min(len(s.held_out) for s in spectra))
-            ],
-            "points": points,
-            "held_out_points": max(2, points // 2),
-            "resamples": len(spectra),
-            "inputs": "ids" if subject.vocab else inputs,
-            "dtype": dtype,
-            "tolerance": tolerance,
-        },
-    )
+    drawn = _ladder(min(len(s.held_out) for s in spectra))
+    details = {
+        "epsilon": epsilon,
+        "resolved": None not in held,
+        "interval": [min(ranks), max(ranks)],
+        "in_sample_interval": [min(in_sample), max(in_sample)],
+        "d1_interval": [min(lower_l1), None if None in upper_l1 else max(r for r in upper_l1 if r is not None)],
+        "effective_rank": statistics.mean(effective),
+        "effective_rank_interval": [min(effective), max(effective)],
+        "held_out_error": statistics.mean(errors),
+        "held_out_error_interval": [min(errors), max(errors)],
+        "spectrum": torch.stack([s.values for s in spectra]).mean(0)[:_SHOWN].tolist(),
+        "held_out_curve": [[r, statistics.mean(float(s.held_out[r]) for s in spectra)] for r in drawn],
+        "resamples": len(spectra),
+        **settings,
+    }
+    return {"rank": rank, "ranks": tuple(ranks), "lower_bound": min(in_sample), "details": details}
 
 
 def _ladder(length: int) -> list[int]:

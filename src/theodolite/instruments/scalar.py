@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,8 +16,6 @@ from theodolite.nets.load import Subject
 
 Points = Tensor  # (points, sites, features)
 Evaluate = Callable[[Points], Tensor]  # → (points,)
-
-_TRIAL = 6
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class ScalarFunction:
                 f"'{self.subject.name}' failed on an input of shape {self._input_shape()} ({reason}): {hint}"
             ) from error
 
-    def _pick(self, output: object, batch: int, expected: type) -> Tensor | FieldTensor:  # type: ignore[override]
+    def _pick(self, output: Any, batch: int, expected: type) -> Any:
         name = self.subject.name
         if isinstance(output, tuple | list | dict):
             raise BadInput(f"'{name}' returns {len(output)} outputs as a {type(output).__name__}: return one tensor")

@@ -42,11 +42,12 @@ def write_text(path: str | Path, text: str) -> Path:
             "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
         ) as handle:
             handle.write(text)
+        written = Path(handle.name)
         try:
-            os.chmod(handle.name, 0o644)
-            os.replace(handle.name, target)
+            written.chmod(0o644)
+            written.replace(target)
         except OSError:
-            os.unlink(handle.name)
+            written.unlink()
             raise
     except OSError as error:
         raise BadInput(f"'{path}' cannot be written ({error.strerror}): choose another place") from error

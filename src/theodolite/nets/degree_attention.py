@@ -11,6 +11,7 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from theodolite.errors import BadInput
 from theodolite.nets.contract import Prediction, positive, register
 from theodolite.nets.projection import embedding, readout
 from theodolite.partition import Partition
@@ -44,7 +45,7 @@ class DegreeBlock(nn.Module):
     defaults={"tokens": 8},
 )
 class DegreeAttention(nn.Module):
-    """`depth` blocks of degree `degree`; the number of matrices per block is degree − 1, plus `value`, plus `output`."""
+    """`depth` blocks of degree `degree`; matrices per block: degree − 1, plus `value`, plus `output`."""
 
     def __init__(
         self,
@@ -87,6 +88,4 @@ class DegreeAttention(nn.Module):
 def at_least_two(degree: int) -> None:
     positive(degree=degree)
     if degree < 2:
-        from theodolite.errors import BadInput
-
         raise BadInput(f"degree {degree} makes a linear net of separation rank at most 2: use a degree of at least 2")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -22,7 +24,7 @@ class MLP(nn.Module):
         super().__init__()
         positive(features=features, outputs=outputs, depth=depth, width=width)
         sizes = [features] + [width] * depth
-        hidden = (layer for a, b in zip(sizes, sizes[1:], strict=False) for layer in (nn.Linear(a, b), nn.ReLU()))
+        hidden = (layer for a, b in pairwise(sizes) for layer in (nn.Linear(a, b), nn.ReLU()))
         self.layers = nn.Sequential(*hidden, nn.Linear(width, outputs))
 
     def forward(self, x: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch output"]:

@@ -1,4 +1,4 @@
-"""What a net is asked to express or learn: a generator on the device and an independent slow solver, one file a task."""
+"""What a net is asked to express or learn: a generator and an independent slow solver, one file a task."""
 
 from theodolite.tasks import copying, parity
 from theodolite.tasks.contract import Batch, Task, TaskSpec, list_tasks, tasks

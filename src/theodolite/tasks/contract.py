@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -39,9 +39,9 @@ class Batch:
 class Task(Protocol):
     """A frozen dataclass whose fields are what `--task-arg` sets; every field changes the data."""
 
-    name: str
-    summary: str
-    version: int
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    version: ClassVar[int]
 
     @property
     def spec(self) -> TaskSpec: ...

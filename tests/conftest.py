@@ -1,0 +1,35 @@
+"""For every test: shapes in the nets' signatures are checked at run time, one torch thread, slow tests on request."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import jaxtyping
+import pytest
+
+# The annotations `Float[Tensor, "batch token width"]` become checks, which must be in place before the first import.
+assert "theodolite.nets" not in sys.modules, "the nets were imported before their annotations could be checked"
+jaxtyping.install_import_hook("theodolite.nets", "beartype.beartype")
+
+import torch  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+settings.register_profile("theodolite", deadline=None, derandomize=True, database=None, max_examples=60)
+settings.load_profile("theodolite")
+
+ON_REQUEST = ("slow", "gpu")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    asked = set(re.findall(r"\w+", config.option.markexpr or ""))
+    for item in items:
+        for mark in ON_REQUEST:
+            if item.get_closest_marker(mark) and mark not in asked:
+                item.add_marker(pytest.mark.skip(reason=f"run with -m {mark}"))
+        if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip(reason="there is no CUDA device"))

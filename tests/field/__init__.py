@@ -1,0 +1,1 @@
+"""Arithmetic over GF(p) against Python's integers, fractions and python-flint."""

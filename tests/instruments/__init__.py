@@ -1,0 +1,1 @@
+"""Instruments against functions whose answer is known, and against an independent evaluation."""

@@ -1,0 +1,1 @@
+"""Architectures against explicit loops, and what every registered net must do."""
