@@ -213,10 +213,10 @@ def _bounds_verdict(rows: Sequence[Row]) -> Verdict:
         bounds: Bounds = attention_bounds(shape["depth"], shape["width"], shape["heads"])
         highest = row["rank"] if row["exact"] else row["cap"]
         lower = None if bounds.vacuous or bounds.lower is None else row["rank"] >= bounds.lower
-        upper = (
-            None if bounds.upper is None else (True if highest <= bounds.upper else (False if row["exact"] else None))
-        )
-        if bounds.upper is not None and row["rank"] > bounds.upper:
+        upper = None
+        if bounds.upper is not None and highest <= bounds.upper:
+            upper = True
+        elif bounds.upper is not None and row["rank"] > bounds.upper:
             upper = False
         name = "L={depth} d={width} H={heads} N={tokens}".format(**shape)
         predicted.append({"net": name, "lower": bounds.lower, "upper": bounds.upper})

@@ -58,8 +58,6 @@ def run() -> None:
     except Exception as error:
         if "-v" in sys.argv or "--verbose" in sys.argv:
             traceback.print_exc()
-        message = f"{type(error).__name__}: {error}".splitlines()[0]
-        print(
-            f"internal error: {message} (a fault of theodolite's: run again with -v for the traceback)", file=sys.stderr
-        )
+        message = f"internal error: {type(error).__name__}: {error}".splitlines()[0]
+        print(f"{message} (a fault of theodolite's: run again with -v for the traceback)", file=sys.stderr)  # noqa: T201
         sys.exit(3)
