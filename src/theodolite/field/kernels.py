@@ -1,6 +1,6 @@
-"""Two CUDA kernels, written in Triton: reduction in one pass, and the inverse of a small matrix in one launch.
+"""CUDA kernels, written in Triton: reduction in one pass, the inverse of a small matrix, products of very small ones.
 
-Both have a plain torch counterpart that gives the same residues; they are used where CUDA and Triton are present.
+Each has a plain torch counterpart that gives the same residues; they are used where CUDA and Triton are present.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 LARGEST_INVERSE = 64  # the matrix lies in the registers of one block
+LARGEST_PRODUCT = 96  # multiplications per pair of matrices, all unrolled; BLAS is better well beyond it
 
 
 @functools.cache
@@ -35,6 +36,22 @@ def invert(matrix: Tensor, p: int, singular: Tensor) -> Tensor:
     result = torch.empty(n, n, dtype=torch.float64, device=matrix.device)
     size = max(16, 1 << (n - 1).bit_length())
     _compiled()["invert"][(1,)](matrix, matrix.stride(0), result, n, p, singular, SIZE=size, num_warps=8)
+    return result
+
+
+def multiply(left: Tensor, right: Tensor, p: int) -> Tensor:
+    """Batched product of very small matrices modulo p, one thread per pair: (n, i, k) and (n, k, j) to (n, i, j)."""
+    batch, height, inner = left.shape
+    width = right.shape[2]
+    result = torch.empty(batch, height, width, dtype=torch.float64, device=left.device)
+    block = 128
+    _compiled()["multiply"][(-(-batch // block),)](
+        *(left, right, result, batch, *left.stride(), *right.stride(), p),
+        HEIGHT=height,
+        INNER=inner,
+        WIDTH=width,
+        BLOCK=block,
+    )
     return result
 
 
@@ -89,6 +106,25 @@ def _compiled() -> dict[str, Any]:
         if zero_seen == 1:
             tl.store(singular_ptr, 1)
 
+    @triton.jit
+    def multiply_kernel(
+        a_ptr, b_ptr, out_ptr, batch, a_n, a_i, a_k, b_n, b_k, b_j, prime,
+        HEIGHT: tl.constexpr, INNER: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    ):  # fmt: skip
+        p = prime.to(tl.float64)
+        scale = 1.0 / p
+        pair = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+        inside = pair < batch
+        a, b, out = a_ptr + pair * a_n, b_ptr + pair * b_n, out_ptr + pair * (HEIGHT * WIDTH)
+        for i in tl.static_range(HEIGHT):
+            for j in tl.static_range(WIDTH):
+                total = tl.zeros([BLOCK], dtype=tl.float64)
+                for k in tl.static_range(INNER):
+                    x = tl.load(a + i * a_i + k * a_k, mask=inside, other=0.0)
+                    y = tl.load(b + k * b_k + j * b_j, mask=inside, other=0.0)
+                    total += x * y
+                tl.store(out + i * WIDTH + j, residue(total, p, scale), mask=inside)
+
     # Triton resolves the names a kernel uses among its module's globals.
     globals().update(tl=tl, residue=residue)
-    return {"reduce": reduce_kernel, "invert": invert_kernel}
+    return {"reduce": reduce_kernel, "invert": invert_kernel, "multiply": multiply_kernel}
