@@ -39,10 +39,10 @@ def run_survey(
     watch: Watch | None = None,
     on_row: Callable[[Row], None] | None = None,
 ) -> Survey:
-    """Survey nets (all polynomial built-in ones when none is named); `on_row` gets every row as it is finished."""
+    """Survey nets (those of `DEFAULT` when none is named); `on_row` gets every row as it is finished."""
     if preset not in get_args(Preset):
         raise BadInput(f"preset '{preset}' is unknown: use {', '.join(get_args(Preset))}")
-    surveyed = tuple(chosen) or tuple(name for name, entry in nets.items() if entry.polynomial and name in DEFAULT)
+    surveyed = tuple(chosen) or DEFAULT
     for name in surveyed:
         if ":" not in name and not name.endswith(".py"):
             _ = nets[name]

@@ -2,75 +2,80 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.lab.cell import Cell, Row
+from theodolite.measurement import canonical
 from theodolite.nets import nets
 from theodolite.survey.section import Column, Figure, Panel, Preset, Series, Summary, Table, sections
 
 _PARTITIONS = ("left-right", "interleaved")
-
-# Shapes per preset. Sides hold more tokens than the width, so that the rank is not just the size of a small space.
-_SHAPES: dict[str, dict[str, list[dict[str, Any]]]] = {
-    "quick": {
-        "self-attention": [
-            *({"depth": depth, "width": width, "tokens": 10} for depth in (1, 2) for width in (2, 3, 4)),
-            {"depth": 2, "width": 4, "heads": 2, "tokens": 10},
-            {"depth": 3, "width": 2, "tokens": 10},
-        ],
-        "degree-attention": [
-            {"depth": depth, "width": 2, "degree": degree, "tokens": 8} for degree in (2, 3, 4) for depth in (1, 2)
-        ],
-        "conv-circuit": [{"tokens": tokens, "width": width} for width in (2, 3) for tokens in (4, 8)]
-        + [{"tokens": 16, "width": 2}],
-        "recurrent-circuit": [{"depth": depth, "width": width, "tokens": 8} for depth in (1, 2) for width in (2, 3)],
-        "polynomial-mlp": [
-            {"depth": depth, "width": 4, "degree": degree, "features": 8} for degree in (2, 3) for depth in (1, 2)
-        ],
-        "polynomial-mixer": [{"depth": depth, "width": width, "tokens": 8} for width in (2, 3) for depth in (1, 2)],
-    },
-    "standard": {
-        "self-attention": [
-            *({"depth": depth, "width": width, "tokens": 14} for depth in (1, 2) for width in (2, 3, 4, 5, 6)),
-            *({"depth": 2, "width": 6, "heads": heads, "tokens": 14} for heads in (2, 3, 6)),
-            *({"depth": 3, "width": width, "tokens": 8} for width in (2, 3)),
-        ],
-        "degree-attention": [
-            {"depth": depth, "width": width, "degree": degree, "tokens": 8}
-            for degree in (2, 3, 4, 5)
-            for depth in (1, 2)
-            for width in (2, 3)
-        ],
-        "conv-circuit": [{"tokens": tokens, "width": width} for width in (2, 3, 4) for tokens in (4, 8)]
-        + [{"tokens": 16, "width": 2}],
-        "recurrent-circuit": [
-            {"depth": depth, "width": width, "tokens": 8} for depth in (1, 2, 3) for width in (2, 3, 4)
-        ],
-        "polynomial-mlp": [
-            {"depth": depth, "width": width, "degree": degree, "features": 8}
-            for degree in (2, 3, 4)
-            for width in (4, 8)
-            for depth in (1, 2)
-        ],
-        "polynomial-mixer": [{"depth": depth, "width": width, "tokens": 8} for width in (2, 3, 4) for depth in (1, 2)],
-    },
-}
+_ARGUMENTS = ("depth", "width", "heads", "degree", "tokens", "features")
+_MEANING = (
+    "The separation rank is the least number of products f(A)·g(B) whose sum is the network's output, A and B being the "
+    "two sides of the input: 1 means that the sides do not interact, more means that the network ties them together."
+)
 _MOST_POINTS = {"quick": 1024, "standard": 4096, "full": 12288}
-
 _COLUMNS = (
-    Column("shape", "shape", "the net's arguments", numeric=False),
     Column("left_right", "left-right", "separation rank, first half of the input against the second"),
     Column("interleaved", "inter-leaved", "separation rank, even places against odd ones"),
     Column("cap", "cap", "a rank no weights can exceed, proven (left-right)"),
     Column("cap_interleaved", "cap int.", "the same for the interleaved partition"),
     Column("lower", "theory ≥", "published lower bound for almost all weights"),
     Column("upper", "theory ≤", "published upper bound"),
-    Column("degree", "degree", "total degree of the output in the input"),
+    Column("total_degree", "total degree", "degree of the output as a polynomial in the input"),
     Column(
         "status", "status", "proven: equals the cap; exact: surplus points and repeats agree; ≥: lower bound", False
     ),
 )
+
+
+def _grid(fixed: Mapping[str, int], **ranges: Sequence[int]) -> list[dict[str, int]]:
+    """Every combination of the ranges, with the fixed arguments."""
+    return [{**dict(zip(ranges, values, strict=True)), **fixed} for values in itertools.product(*ranges.values())]
+
+
+# What is swept for each net: depth with the sides wide enough that the rank is more than the size of a small space
+# (more tokens a side than the width), and tokens for the nets whose partitions differ.
+_SWEEPS: dict[str, dict[str, dict[str, list[dict[str, int]]]]] = {
+    "quick": {
+        "depth": {
+            "self-attention": [
+                *_grid({"tokens": 10}, width=(2, 3, 4), depth=(1, 2)),
+                {"width": 2, "depth": 3, "tokens": 10},
+                {"width": 4, "depth": 2, "heads": 2, "tokens": 10},
+            ],
+            "degree-attention": _grid({"width": 2, "tokens": 8}, degree=(2, 3, 4), depth=(1, 2)),
+            "polynomial-mlp": _grid({"width": 4, "features": 8}, degree=(2, 3), depth=(1, 2)),
+            "polynomial-mixer": _grid({"tokens": 8}, width=(2, 3), depth=(1, 2)),
+            "recurrent-circuit": _grid({"tokens": 8}, width=(2, 3), depth=(1, 2)),
+        },
+        "tokens": {
+            "self-attention": _grid({"width": 2, "depth": 2}, tokens=(4, 8, 16)),
+            "conv-circuit": [*_grid({}, width=(2, 3), tokens=(4, 8)), {"width": 2, "tokens": 16}],
+            "recurrent-circuit": _grid({"width": 2, "depth": 1}, tokens=(4, 8, 16)),
+        },
+    },
+    "standard": {
+        "depth": {
+            "self-attention": _grid({"tokens": 14}, width=(2, 3, 4, 5, 6), depth=(1, 2))
+            + _grid({"width": 6, "depth": 2, "tokens": 14}, heads=(2, 3, 6))
+            + _grid({"tokens": 14, "depth": 3}, width=(2, 3)),
+            "degree-attention": _grid({"tokens": 8}, degree=(2, 3, 4, 5), width=(2, 3), depth=(1, 2)),
+            "polynomial-mlp": _grid({"features": 8}, degree=(2, 3, 4), width=(4, 8), depth=(1, 2)),
+            "polynomial-mixer": _grid({"tokens": 8}, width=(2, 3, 4), depth=(1, 2)),
+            "recurrent-circuit": _grid({"tokens": 8}, width=(2, 3, 4), depth=(1, 2, 3)),
+        },
+        "tokens": {
+            "self-attention": _grid({"depth": 2}, width=(2, 3), tokens=(4, 8, 16)),
+            "conv-circuit": [*_grid({}, width=(2, 3, 4), tokens=(4, 8)), {"width": 2, "tokens": 16}],
+            "recurrent-circuit": _grid({"depth": 1}, width=(2, 3), tokens=(4, 8, 16)),
+        },
+    },
+}
+_SWEEPS["full"] = _SWEEPS["standard"]  # the same nets with more points, so that fewer ranks stay lower bounds
 
 
 class SeparationRankSection:
@@ -83,7 +88,8 @@ class SeparationRankSection:
         return None
 
     def plan(self, net: str, preset: Preset) -> Sequence[Cell]:
-        shapes = _SHAPES["standard" if preset == "full" else preset].get(net, [{}])
+        shapes = [shape for sweep in _SWEEPS[preset].values() for shape in sweep.get(net, [])] or [{}]
+        distinct = {canonical(shape): shape for shape in shapes}.values()
         return [
             Cell(
                 "separation-rank",
@@ -95,104 +101,128 @@ class SeparationRankSection:
                     "repeats": 2 if preset == "quick" else 3,
                 },
             )
-            for shape in shapes
+            for shape in distinct
             for partition in _PARTITIONS
         ]
 
     def summarise(self, rows: Sequence[Row]) -> Summary:
-        by_net: dict[str, list[Row]] = {}
-        for row in rows:
-            by_net.setdefault(row.cell.config["net"], []).append(row)
-        tables = [self._table(net, found) for net, found in by_net.items()]
-        panels = [panel for net, found in by_net.items() if (panel := self._panel(net, found))]
-        figure = Figure(
-            title="Rank over depth and width",
-            alt="Separation rank against depth or number of tokens, one panel per network, left-right and interleaved.",
-            x_label="depth (tokens for the convolutional circuit)",
-            y_label="separation rank",
-            panels=panels,
-            log_y=True,
-            caption="Solid: left-right. Dashed: interleaved. Attention's two lines coincide: it does not care which "
-            "tokens stand on which side; circuits of convolutions and recurrences do.",
-            command="theodolite survey --preset quick --out survey",
-        )
-        errors = [f"{row.cell.config['net']}: {row.error}" for row in rows if row.error]
-        return Summary(self._headline(rows), tables, (figure,) if panels else (), tuple(dict.fromkeys(errors)))
-
-    def _headline(self, rows: Sequence[Row]) -> str:
         good = [row for row in rows if not row.error]
-        exact = sum(bool(row["exact"]) for row in good)
-        proven = sum(bool(row["saturated"]) for row in good)
-        pairs = _pairs(good)
-        equal = sorted({net for net, *_ in pairs} - {net for net, _, a, b in pairs if a["rank"] != b["rank"]})
-        text = f"{len(good)} ranks measured over GF(p): {exact} exact, {proven} of them proven by the cap."
-        if pairs:
-            net, _, a, b = max(pairs, key=lambda p: p[3]["rank"] / max(1, p[2]["rank"]))
-            text += f" The same rank for both partitions: {', '.join(equal) or 'none'}."
-            if b["rank"] > a["rank"]:
-                text += f" The largest gap: {net}, {a['rank']:,} left-right against {b['rank']:,} interleaved."
+        by_net: dict[str, list[Row]] = {}
+        for row in good:
+            by_net.setdefault(row.cell.config["net"], []).append(row)
+        tables = [_table(net, found) for net, found in by_net.items()]
+        figures = [figure for axis in ("depth", "tokens") if (figure := _figure(axis, by_net))]
+        errors = dict.fromkeys(f"{row.cell.config['net']}: {row.error}" for row in rows if row.error)
+        return Summary(_headline(good), tables, figures, (_MEANING, *errors))
+
+
+def _headline(rows: Sequence[Row]) -> str:
+    exact, proven = sum(bool(row["exact"]) for row in rows), sum(bool(row["saturated"]) for row in rows)
+    text = f"{len(rows)} ranks measured over GF(p): {exact} exact, {proven} of them proven by the cap."
+    pairs = _pairs(rows)
+    if not pairs:
         return text
+    nets_seen = dict.fromkeys(net for net, *_ in pairs)
+    different = {net for net, _, left, inter in pairs if left["rank"] != inter["rank"]}
+    equal = [net for net in nets_seen if net not in different]
+    text += f" The same rank for both partitions: {', '.join(equal) or 'none'}."
+    net, _, left, inter = max(pairs, key=lambda pair: pair[3]["rank"] / max(1, pair[2]["rank"]))
+    if inter["rank"] > left["rank"]:
+        gap = (
+            f"{left['rank']:,} left-right against {'' if inter['exact'] else 'at least '}{inter['rank']:,} interleaved"
+        )
+        text += f" The largest gap: {net} ({_shape(left.cell.config['shape'])}), {gap}."
+    return text
 
-    def _table(self, net: str, rows: Sequence[Row]) -> Table:
-        body = []
-        for _, shape, left, inter in _pairs([row for row in rows if not row.error]):
-            body.append(
-                {
-                    "shape": shape,
-                    "left_right": _value(left),
-                    "interleaved": _value(inter),
-                    "cap": left["cap"],
-                    "cap_interleaved": inter["cap"],
-                    "lower": left["bounds"]["lower"],
-                    "upper": left["bounds"]["upper"],
-                    "degree": left["degree"],
-                    "status": _status(left)
-                    if _status(left) == _status(inter)
-                    else f"{_status(left)} / {_status(inter)}",
-                }
-            )
-        shape = rows[0].cell.config["shape"]
-        arguments = " ".join(f"--{k.replace('_', '-')} {v}" for k, v in shape.items() if k in _FLAGS)
-        command = f"theodolite rank {net} {arguments} --partition interleaved".replace("  ", " ")
-        caption = nets[net].summary if net in nets else "a network of your own"
-        used = [c for c in _COLUMNS if any(row[c.key] is not None for row in body) or c.key == "cap"]
-        return Table(net, used, body, caption[:1].upper() + caption[1:] + ".", command)
 
-    def _panel(self, net: str, rows: Sequence[Row]) -> Panel | None:
-        """Rank over depth, one colour per other argument; over tokens where the net has no depth."""
-        lines: dict[tuple[str, str], list[tuple[int, Row]]] = {}
-        for row in rows:
-            if row.error:
-                continue
-            shape = dict(row.cell.config["shape"])
-            axis = "depth" if "depth" in shape else "tokens"
-            if axis not in shape:
-                return None
-            x = shape.pop(axis)
-            shape.pop("tokens" if axis == "depth" else "features", None)
-            lines.setdefault((_shape(shape), row["partition"]), []).append((x, row))
-        series = [
+def _table(net: str, rows: Sequence[Row]) -> Table:
+    """One line per shape; arguments that never change stand in the title."""
+    pairs = _pairs(rows)
+    shapes = [left.cell.config["shape"] for _, _, left, _ in pairs]
+    named = [name for name in _ARGUMENTS if any(name in shape for shape in shapes)]
+    varied = [name for name in named if len({shape.get(name) for shape in shapes}) > 1]
+    fixed = {name: shapes[0][name] for name in named if name not in varied} if shapes else {}
+    body = [
+        {
+            **{name: left["shape"].get(name) for name in varied},
+            "left_right": _value(left),
+            "interleaved": _value(inter),
+            "cap": left["cap"],
+            "cap_interleaved": inter["cap"],
+            "lower": left["bounds"]["lower"],
+            "upper": left["bounds"]["upper"],
+            "total_degree": left["degree"],
+            "status": " / ".join(dict.fromkeys((_status(left), _status(inter)))),
+        }
+        for _, _, left, inter in pairs
+    ]
+    columns = [Column(name, name, f"the net's {name}") for name in varied]
+    for column in _COLUMNS:
+        repeated = column.key == "cap_interleaved" and all(row["cap"] == row["cap_interleaved"] for row in body)
+        empty = all(row[column.key] is None for row in body)
+        if not (repeated or (empty and column.key != "cap")):
+            columns.append(column)
+    caption = nets[net].summary if net in nets else "a network of your own"
+    title = f"{net} ({_shape(fixed)})" if fixed else net
+    return Table(
+        title, columns, body, caption[:1].upper() + caption[1:] + ".", _command(net, shapes[-1] if shapes else {})
+    )
+
+
+def _command(net: str, shape: Mapping[str, Any]) -> str:
+    arguments = "".join(f" --{name} {value}" for name, value in shape.items())
+    return f"theodolite rank {net}{arguments} --partition interleaved"
+
+
+def _figure(axis: str, by_net: Mapping[str, Sequence[Row]]) -> Figure | None:
+    panels = [panel for net, rows in by_net.items() if (panel := _panel(axis, net, rows))]
+    if not panels:
+        return None
+    return Figure(
+        title=f"Rank over {axis}",
+        alt=f"Separation rank against {axis}, one panel per network, left-right solid and interleaved dashed.",
+        x_label=axis,
+        y_label="separation rank",
+        panels=panels,
+        log_y=True,
+        caption="Solid: left-right. Dashed: interleaved; where only one line shows, the two coincide. Attention does "
+        "not care which tokens stand on which side; circuits of convolutions and recurrences do.",
+        command="theodolite survey --preset quick --out survey",
+    )
+
+
+def _panel(axis: str, net: str, rows: Sequence[Row]) -> Panel | None:
+    """The shapes of this axis's sweep, one colour per other argument that varies."""
+    swept = {canonical(s) for preset in _SWEEPS.values() for s in preset[axis].get(net, [])}
+    rows = [row for row in rows if canonical(row.cell.config["shape"]) in swept]
+    shapes = [row.cell.config["shape"] for row in rows]
+    varied = [n for n in _ARGUMENTS if n != axis and len({shape.get(n) for shape in shapes}) > 1]
+    lines: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        shape = row.cell.config["shape"]
+        name = _shape({n: shape[n] for n in varied if n in shape}) if varied else net
+        lines.setdefault((name, row["partition"]), []).append(row)
+    series = []
+    for (name, partition), found in lines.items():
+        found = sorted(found, key=lambda row: row.cell.config["shape"][axis])
+        series.append(
             Series(
-                name=f"{shape}, {partition}",
-                x=[x for x, _ in points],
-                y=[row["rank"] for _, row in points],
+                name=f"{name}, {partition}",
+                x=[row.cell.config["shape"][axis] for row in found],
+                y=[row["rank"] for row in found],
                 dashed=partition == "interleaved",
-                hover=[f"{_shape(row.cell.config['shape'])}: {_value(row)} ({_status(row)})" for _, row in points],
-                group=shape,
+                hover=[f"{_shape(row.cell.config['shape'])}: {_value(row)} ({_status(row)})" for row in found],
+                group=name,
             )
-            for (shape, partition), points in lines.items()
-        ]
-        return Panel(net, series) if series else None
-
-
-_FLAGS = ("depth", "width", "heads", "tokens", "attention_width", "embedding_rank", "degree", "features")
+        )
+    return Panel(net, series) if series else None
 
 
 def _pairs(rows: Sequence[Row]) -> list[tuple[str, str, Row, Row]]:
     """(net, shape, left-right row, interleaved row) for every shape measured both ways."""
     found: dict[tuple[str, str], dict[str, Row]] = {}
     for row in rows:
-        key = (row.cell.config["net"], _shape(row.cell.config["shape"]))
+        key = (row.cell.config["net"], canonical(row.cell.config["shape"]))
         found.setdefault(key, {})[row.cell.config["partition"]] = row
     return [
         (net, shape, both["left-right"], both["interleaved"])
