@@ -167,6 +167,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--large", type=int, metavar="POINTS", help="also certify a lower bound with this many points")
+    parser.add_argument("--width", type=int, default=5, help="width of that net, of depth 3 [5]")
+    parser.add_argument("--tokens", type=int, default=4, help="tokens of that net [4]")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()
     if options.threads:
@@ -179,7 +181,8 @@ def main() -> None:
     else:
         results["elimination"] = against_peers(options.n or 4000, options.repeats)
     if options.large:
-        results["large_bound"] = large_bound(options.large, {"depth": 3, "width": 7, "tokens": 2}, options.device)
+        shape = {"depth": 3, "width": options.width, "tokens": options.tokens}
+        results["large_bound"] = large_bound(options.large, shape, options.device)
     print(json.dumps(results, indent=2) if options.json else _table(results))
 
 

@@ -6,8 +6,9 @@ import random
 from collections.abc import Callable
 
 import torch
-from theory import modular
 from torch import Tensor, nn
+
+from theory import modular
 
 
 class SumOfSquares(nn.Module):

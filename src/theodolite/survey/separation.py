@@ -14,7 +14,7 @@ from theodolite.survey.section import Column, Figure, Panel, Preset, Series, Sum
 _PARTITIONS = ("left-right", "interleaved")
 _ARGUMENTS = ("depth", "width", "heads", "degree", "tokens", "features")
 _MEANING = (
-    "The separation rank is the least number of products f(A)·g(B) whose sum is the network's output, A and B being the "
+    "The separation rank is the least number of products f(A)·g(B) that sum to the network's output, A and B being the "
     "two sides of the input: 1 means that the sides do not interact, more means that the network ties them together."
 )
 _MOST_POINTS = {"quick": 1024, "standard": 4096, "full": 12288}

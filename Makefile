@@ -1,0 +1,42 @@
+# make survey: set up (core only) and run the main job.   make test: set up and run the tests.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: survey test check docs wheel clean
+
+survey: $(VENV)/.core
+	$(BIN)/theodolite survey --preset quick --out survey
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest --dist loadfile -n 2
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict --quiet --site-dir site
+
+wheel: $(VENV)/.core
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(PIP) -e '.[test,docs]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) -e '.[docs]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) dist site survey .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,39 @@
+"""`theodolite claims` on the command line."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_list_has_every_claim_with_its_rule(theodolite):
+    from theodolite.claims import claims
+
+    found = json.loads(theodolite("claims", "list", "--json").out)
+    assert [c["id"] for c in found] == list(claims)
+    assert all(c["rule"] and c["statement"] and c["source"] for c in found)
+    assert "T1" in theodolite("claims", "list").out
+
+
+def test_check_prints_verdicts(theodolite):
+    outcome = theodolite("claims", "check", "T4", "T8", "--json")
+    rows = json.loads(outcome.out)
+    assert outcome.code == 0
+    assert [r["id"] for r in rows] == ["T4", "T8"]
+    assert all(set(r) >= {"id", "verdict", "predicted", "measured", "detail"} for r in rows)
+    assert {r["verdict"] for r in rows} == {"holds"}
+    assert "T4 holds" in theodolite("claims", "check", "T4").out
+
+
+def test_strict_fails_on_a_claim_that_fails(theodolite):
+    assert theodolite("claims", "check", "T7").code == 0
+    strict = theodolite("claims", "check", "T7", "--strict")
+    assert strict.code == 1
+    assert "T7 failed" in strict.err
+
+
+def test_which_claims_must_be_said(theodolite):
+    assert theodolite("claims", "check").code == 2
+    assert theodolite("claims", "check", "T4", "--all").code == 2
+    unknown = theodolite("claims", "check", "T99")
+    assert unknown.code == 2
+    assert "T9" in unknown.err or "known: T1" in unknown.err

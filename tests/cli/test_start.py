@@ -1,0 +1,77 @@
+"""The command line starts light, knows its commands and is strict about options."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+COMMANDS = (["survey"], ["rank"], ["verify"], ["claims", "list"], ["claims", "check"], ["nets"], ["tasks"])
+
+
+@pytest.mark.parametrize("command", [[], *COMMANDS])
+def test_every_command_explains_itself(theodolite, command):
+    outcome = theodolite(*command, "--help")
+    assert outcome.code == 0
+    assert "Usage" in outcome.out
+
+
+def test_help_does_not_import_heavy_packages():
+    code = (
+        "import sys\n"
+        "sys.argv = ['theodolite', 'rank', '--help']\n"
+        "from theodolite.cli.main import run\n"
+        "try:\n    run()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'torch', 'numpy', 'jaxtyping', 'plotly'} & set(sys.modules)\n"
+        "print('HEAVY', sorted(heavy), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=True)
+    assert "HEAVY []" in done.stderr
+
+
+def test_a_misspelt_option_names_the_near_one(theodolite):
+    outcome = theodolite("rank", "self-attention", "--dpeth", "2")
+    assert outcome.code == 2
+    assert "--depth" in outcome.err
+
+
+def test_version(theodolite):
+    from theodolite import __version__
+
+    assert theodolite("--version").out.strip() == f"theodolite {__version__}"
+
+
+def test_nets_and_tasks_list_the_registries(theodolite):
+    from theodolite.nets import nets
+    from theodolite.tasks import tasks
+
+    assert [n["name"] for n in json.loads(theodolite("nets", "--json").out)] == list(nets)
+    assert [t["name"] for t in json.loads(theodolite("tasks", "--json").out)] == list(tasks)
+    shown = theodolite("nets").out
+    for name, entry in nets.items():
+        assert name in shown
+        assert entry.summary.split()[0] in shown
+
+
+def test_an_internal_fault_is_one_line_and_exit_code_three(theodolite, monkeypatch):
+    def broken() -> None:
+        raise ZeroDivisionError("first line\nsecond line")
+
+    monkeypatch.setattr("theodolite.nets.list_nets", broken)
+    outcome = theodolite("nets")
+    assert outcome.code == 3
+    assert outcome.err.startswith("internal error: ZeroDivisionError: first line (")
+    assert outcome.err.count("\n") == 1
+
+
+def test_public_names():
+    import theodolite
+
+    assert len(theodolite.__all__) <= 12
+    for name in theodolite.__all__:
+        assert getattr(theodolite, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = theodolite.nothing
