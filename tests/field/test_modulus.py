@@ -164,7 +164,14 @@ def test_a_constant_that_is_no_number_is_refused(bad):
 
 def test_fractions_modulo_2():
     m = Modulus(2)
-    assert m.canonical(m.lift(torch.tensor([0.0, 1.0, -3.0, 4.0, 2.0**80, 2.0**62 + 2.0**12]))).tolist() == [0, 1, 1, 0, 0, 0]
+    assert m.canonical(m.lift(torch.tensor([0.0, 1.0, -3.0, 4.0, 2.0**80, 2.0**62 + 2.0**12]))).tolist() == [
+        0,
+        1,
+        1,
+        0,
+        0,
+        0,
+    ]
     with pytest.raises(BadInput, match="odd prime"):
         m.lift(torch.tensor([0.5]))
     with pytest.raises(BadInput):

@@ -179,8 +179,11 @@ TABLE: dict[str, Case] = {
     ),
     "einsum diagonal": ([(4, 4)], lambda x: torch.einsum("ii->i", x), lambda x: np.diagonal(x)),
     "einsum trace": ([(4, 4)], lambda x: torch.einsum("ii->", x), lambda x: np.array(np.diagonal(x).sum())),
-    "tensordot": ([(2, 3, 4), (4, 3, 5)], lambda x, y: torch.tensordot(x, y, dims=([1, 2], [1, 0])),
-                  lambda x, y: np.einsum("abc,cbd->ad", x, y)),
+    "tensordot": (
+        [(2, 3, 4), (4, 3, 5)],
+        lambda x, y: torch.tensordot(x, y, dims=([1, 2], [1, 0])),
+        lambda x, y: np.einsum("abc,cbd->ad", x, y),
+    ),
     "linear": ([(2, 3, 5), (4, 5)], lambda x, w: F.linear(x, w), lambda x, w: x @ w.T),
     "linear bias": ([(2, 3, 5), (4, 5), (4,)], lambda x, w, b: F.linear(x, w, b), lambda x, w, b: x @ w.T + b),
     "linear on a matrix": ([(2, 5), (4, 5), (4,)], lambda x, w, b: F.linear(x, w, b), lambda x, w, b: x @ w.T + b),
@@ -262,8 +265,11 @@ TABLE: dict[str, Case] = {
         lambda x: np.stack([np.array([10**12, 7 * 101 * NEAR_2_23], dtype=object), x]),
     ),
     "stack": ([(2, 3), (2, 3)], lambda x, y: torch.stack([x, y], 1), lambda x, y: np.stack([x, y], 1)),
-    "where": ([(2, 3), (2, 3)], lambda x, y: torch.where(torch.from_numpy(MASK), x, y),
-              lambda x, y: np.where(MASK, x, y)),
+    "where": (
+        [(2, 3), (2, 3)],
+        lambda x, y: torch.where(torch.from_numpy(MASK), x, y),
+        lambda x, y: np.where(MASK, x, y),
+    ),
     "where number": (
         [(2, 3)],
         lambda x: torch.where(torch.from_numpy(MASK), x, 0.1),

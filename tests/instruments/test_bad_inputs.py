@@ -148,7 +148,9 @@ def test_a_transformer_in_exact_mode_is_pointed_to_epsilon():
             separation_rank(name)
 
 
-@pytest.mark.parametrize(("prime", "message"), [(15, "not prime"), (2**31 - 1, "too large"), (0, "not prime"), (-7, "not prime")])
+@pytest.mark.parametrize(
+    ("prime", "message"), [(15, "not prime"), (2**31 - 1, "too large"), (0, "not prime"), (-7, "not prime")]
+)
 @pytest.mark.parametrize("mode", ["exact", "grid"])
 def test_primes_that_cannot_be_used(prime, message, mode):
     with pytest.raises(BadInput, match=message):
@@ -182,6 +184,8 @@ def test_counts_below_one_are_refused(option, value):
         ({"heads": 3}, "3 heads do not divide width 2"),
         ({"tokens": 1}, "at least 2 sites"),
         ({"widht": 3}, "'width'"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**63}, "seed"),
         ({"device": "tpu"}, "device 'tpu'|cpu or cuda"),
         ({"device": "mps"}, "cpu or cuda"),
     ],

@@ -81,7 +81,10 @@ def test_the_solutions_of_a_large_rank(by_solutions, small_minors):
 @pytest.mark.parametrize(
     ("net", "arguments"),
     [
-        ("self-attention", {"depth": 2, "width": 2, "heads": 2, "tokens": 4, "partition": "interleaved", "token": 1, "entry": 1}),
+        (
+            "self-attention",
+            {"depth": 2, "width": 2, "heads": 2, "tokens": 4, "partition": "interleaved", "token": 1, "entry": 1},
+        ),
         ("self-attention", {"depth": 1, "width": 3, "tokens": 3, "partition": "1|0,2", "seed": 5}),
         ("conv-circuit", {"tokens": 4, "width": 2, "partition": "interleaved"}),
         ("recurrent-circuit", {"tokens": 4, "width": 2, "depth": 2}),
@@ -119,11 +122,15 @@ def test_the_header_can_be_followed_without_this_library(by_minor):
             new = []
             for i in range(2):
                 scores = [sum(a * b for a, b in zip(q[i], key, strict=True)) for key in k]
-                new.append(times(combine, [sum(s * value[c] for s, value in zip(scores, v, strict=True)) for c in range(2)]))
+                new.append(
+                    times(combine, [sum(s * value[c] for s, value in zip(scores, v, strict=True)) for c in range(2)])
+                )
             tokens = new
         return tokens[header["token"]][header["entry"]]
 
-    indices = {side: [i for first, last in header[side] for i in range(first, last + 1)] for side in ("rows", "columns")}
+    indices = {
+        side: [i for first, last in header[side] for i in range(first, last + 1)] for side in ("rows", "columns")
+    }
     a = [[number("a", 2 * i), number("a", 2 * i + 1)] for i in indices["rows"]]
     b = [[number("b", 2 * j), number("b", 2 * j + 1)] for j in indices["columns"]]
     assert int(nmod_mat([[output([x, y]) for y in b] for x in a], p).det()) != 0
@@ -132,7 +139,17 @@ def test_the_header_can_be_followed_without_this_library(by_minor):
 
 # For each field of the header: values that state something false or nothing that can be followed.
 FALSE = {
-    "net": ["degree-attention", "polynomial-mixer", "mlp", "no-such-net", "file.py:Net", None, 3, ["self-attention"], {}],
+    "net": [
+        "degree-attention",
+        "polynomial-mixer",
+        "mlp",
+        "no-such-net",
+        "file.py:Net",
+        None,
+        3,
+        ["self-attention"],
+        {},
+    ],
     "net_version": [0, 2, -1, "1", None, True, 1.5],
     "source": ["", "0" * 64, 3, [], {"a": 1}],
     "shape": [
@@ -175,7 +192,7 @@ FALSE = {
     ],
     "prime": [15, 0, 1, -7, 2, 3, 2**31 - 1, 2**61 - 1, "8388593", None, 7.0, True],
     "draw_rule": [0, 2, "1", None, [1]],
-    "seed": [-1, "0", None, 1.5, [0]],
+    "seed": [-1, 2**63, 2**70, "0", None, 1.5, [0]],
     "repeat": [-1, "0", None, 0.5],
     "rank": [0, 1, 14, 16, -1, "15", None, 15.0, True, 10**9],
     "rows": [
@@ -202,7 +219,7 @@ FALSE = {
 FALSE["columns"] = FALSE["rows"]
 # Other values that may state something true: another certificate, which a minor can prove and solutions cannot.
 OTHER = {
-    "seed": [1, 2**70],
+    "seed": [1, 2**63 - 1],
     "repeat": [1, 99],
     "prime": [8388593, 65537, 33554393],
     "token": [0],
@@ -215,7 +232,9 @@ OTHER = {
 
 
 def cases(table: dict) -> list:
-    return [pytest.param(name, value, id=f"{name}={value!r}"[:60]) for name, values in table.items() for value in values]
+    return [
+        pytest.param(name, value, id=f"{name}={value!r}"[:60]) for name, values in table.items() for value in values
+    ]
 
 
 def test_every_field_of_the_header_is_tampered_with(by_minor):
@@ -324,10 +343,10 @@ def test_solutions_cannot_be_made_up(by_solutions, small_minors):
         [[row] for row in good],
     ]
     for solutions in bad:
-        with pytest.raises(CertificateRefused):
-            verify({**by_solutions, "solutions": solutions} if solutions is None else sealed({**by_solutions, "solutions": solutions}))
-    with pytest.raises(CertificateRefused):
-        verify(sealed({**by_solutions, "solutions": None}))
+        with pytest.raises(CertificateRefused, match="solution"):
+            verify(sealed({**by_solutions, "solutions": solutions}))
+        with pytest.raises(CertificateRefused, match="digest"):
+            verify({**by_solutions, "solutions": solutions})
     # the same residues written otherwise still solve the systems
     assert verify(sealed({**by_solutions, "solutions": [[v - prime for v in row] for row in good]})).lower_bound == RANK
 
@@ -372,7 +391,7 @@ def test_a_net_of_the_users_own(file, monkeypatch, limit, shape):
     assert found.lower_bound == document["header"]["rank"] >= 2 - (shape.get("tokens") == 3)
     assert found.net == "mine.py:Mine"
     assert str(file.parent) not in json.dumps(document), "a path of one machine does not belong into a certificate"
-    with pytest.raises(BadInput, match="pass --net file.py:Name"):
+    with pytest.raises(BadInput, match=r"pass --net file\.py:Name"):
         verify(document)
 
 
@@ -422,7 +441,7 @@ def test_what_has_no_certificate_says_so():
         return Local(features)
 
     for net in (Local, lstm):
-        with pytest.raises(BadInput, match="file.py:Name"):
+        with pytest.raises(BadInput, match=r"file\.py:Name"):
             measured(net=net, features=4, max_points=70)
     with pytest.raises(BadInput, match="weights drawn"):
         measured(weights="own", **SHAPE)

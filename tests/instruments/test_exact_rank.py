@@ -60,7 +60,13 @@ def test_a_known_rank_in_tokens():
 
 @pytest.mark.parametrize(
     ("depth", "width", "heads", "attention_width", "tokens", "token", "points"),
-    [(1, 3, 1, 3, 4, 3, 14), (2, 2, 2, 1, 2, 1, 20), (2, 2, 1, 1, 2, 0, 18), (1, 2, 2, 1, 4, 0, 12), (2, 3, 3, 1, 2, 1, 40)],
+    [
+        (1, 3, 1, 3, 4, 3, 14),
+        (2, 2, 2, 1, 2, 1, 20),
+        (2, 2, 1, 1, 2, 0, 18),
+        (1, 2, 2, 1, 4, 0, 12),
+        (2, 3, 3, 1, 2, 1, 40),
+    ],
 )
 def test_against_an_evaluation_in_plain_integers(depth, width, heads, attention_width, tokens, token, points):
     """Own loops, own draws, a 61-bit prime, python-flint's rank: nothing in common with what is tested."""
@@ -230,7 +236,9 @@ def test_points_grow_until_there_are_enough(monkeypatch):
     monkeypatch.setattr(rank_module, "_affordable", lambda device: 2049)
     seen = []
     measure = rank_module._measure
-    monkeypatch.setattr(rank_module, "_measure", lambda d, count, p: seen.append((d.repeat, count)) or measure(d, count, p))
+    monkeypatch.setattr(
+        rank_module, "_measure", lambda d, count, p: seen.append((d.repeat, count)) or measure(d, count, p)
+    )
     found = separation_rank(SumOfSquares, features=8, terms=10)
     assert found.rank == 10
     assert found.exact
@@ -264,9 +272,16 @@ def test_the_same_seed_gives_the_same_measurement():
     assert one["rank"] == other["rank"]
 
 
-@given(surplus=st.integers(1, 70), rank=st.integers(0, 500), degree=st.integers(0, 300), p=st.sampled_from([101, 65537, 8388593]))
+@given(
+    surplus=st.integers(1, 70),
+    rank=st.integers(0, 500),
+    degree=st.integers(0, 300),
+    p=st.sampled_from([101, 65537, 8388593]),
+)
 def test_failure_probability_is_the_bound_of_the_docstring(surplus, rank, degree, p):
-    repeat = SimpleNamespace(surplus=surplus, points=rank + surplus, draws=SimpleNamespace(modulus=SimpleNamespace(p=p)))
+    repeat = SimpleNamespace(
+        surplus=surplus, points=rank + surplus, draws=SimpleNamespace(modulus=SimpleNamespace(p=p))
+    )
     share = Fraction(2 * max(degree, 1), p)
     truth = 1.0 if share >= 1 else float(min(Fraction(1), math.comb(rank + surplus, surplus) * share**surplus))
     assert failure_probability(repeat, degree) == pytest.approx(truth, rel=1e-9)

@@ -90,9 +90,8 @@ def test_grid_rank_of_a_function_of_known_rank(terms, templates):
 def test_grid_rank_is_at_most_the_exact_rank_and_grows_to_it(name, shape):
     for partition in ("left-right", "interleaved"):
         exact = separation_rank(name, partition=partition, repeats=2, **shape)
-        ranks = [
-            separation_rank(name, mode="grid", partition=partition, templates=m, repeats=1, **shape).rank for m in (1, 2, 4)
-        ]
+        grid = {"mode": "grid", "partition": partition, "repeats": 1, **shape}
+        ranks = [separation_rank(name, templates=m, **grid).rank for m in (1, 2, 4)]
         assert ranks == sorted(ranks)
         assert ranks[-1] <= exact.rank
         assert ranks[0] <= 1
@@ -124,11 +123,11 @@ def test_grid_rank_of_a_net_of_ids():
         assert separation_rank(Ids, mode="grid", templates=5, vocab=5, tokens=2, width=width).rank == width
     with pytest.raises(BadInput, match="5 ids"):
         separation_rank(Ids, mode="grid", templates=6, vocab=5, tokens=2, width=2)
-    with pytest.raises(BadInput, match="integer ids.*grid or epsilon"):
+    with pytest.raises(BadInput, match=r"integer ids.*grid or epsilon"):
         separation_rank(Ids, vocab=5, tokens=2, width=2)
 
 
 @pytest.mark.parametrize("arguments", [{"templates": 0}, {"repeats": 0}, {"templates": 50, "tokens": 8}])
 def test_grids_that_cannot_be_measured_are_refused(arguments):
-    with pytest.raises(BadInput, match="at least 1|use fewer"):
+    with pytest.raises(BadInput, match=r"at least 1|use fewer"):
         separation_rank("self-attention", **{"mode": "grid", "tokens": 2, "depth": 1, **arguments})

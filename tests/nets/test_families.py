@@ -31,7 +31,7 @@ def inputs(*shape: int) -> torch.Tensor:
 
 
 def same(found: torch.Tensor, truth: torch.Tensor) -> None:
-    torch.testing.assert_close(found, truth, rtol=1e-9, atol=1e-9 * float(truth.abs().max()))
+    torch.testing.assert_close(found, truth, rtol=1e-9, atol=1e-9 * float(truth.detach().abs().max()))
 
 
 def equation_7_6(x, layers):
@@ -129,7 +129,8 @@ def test_convolutional_circuit_by_explicit_loops(tokens):
         row = [sample[t] for t in range(tokens)]
         for level in net.levels:
             mapped = [level.weight @ v for v in row]
-            row = [torch.stack([a * b for a, b in zip(*pair, strict=True)]) for pair in zip(mapped[::2], mapped[1::2], strict=True)]
+            pairs = zip(mapped[::2], mapped[1::2], strict=True)
+            row = [torch.stack([a * b for a, b in zip(*pair, strict=True)]) for pair in pairs]
         truth.append(net.read.weight @ row[0])
     same(net(x), torch.stack(truth))
 
@@ -202,7 +203,8 @@ def test_degree_3_with_value_and_output_is_self_attention():
     degree = doubled(DegreeAttention(depth=1, width=3, degree=3, value=True, output=True)).blocks[0]
     query, key, value, output = (m[0] for m in attention_matrices(attention.layers[0]))
     with torch.no_grad():
-        for linear, weight in ((degree.queries[0], query), (degree.keys[0], key), (degree.value, value), (degree.output, output)):
+        linears = (degree.queries[0], degree.keys[0], degree.value, degree.output)
+        for linear, weight in zip(linears, (query, key, value, output), strict=True):
             linear.weight.copy_(weight)
     x = inputs(2, 4, 3)
     same(degree(x), attention(x))

@@ -79,13 +79,13 @@ class ScalarFunction:
             for name, parameter in self.subject.module.named_parameters()
         }
 
-    def check(self, evaluate: Evaluate, trial: Points) -> None:
-        """Refuse a net whose output for one input depends on the others in the batch."""
+    def check(self, evaluate: Evaluate, trial: Points, tolerance: float = 0.0) -> None:
+        """Refuse a net whose output for one input depends on the others in the batch, beyond rounding."""
         forward = evaluate(trial)
         backward = evaluate(trial.flip(0)).flip(0)
         alone = torch.cat([evaluate(trial[:1]), forward[1:]])
-        scale = forward.abs().max().clamp_min(1e-12)
-        if bool(((forward - backward).abs() > 1e-6 * scale).any() | ((forward - alone).abs() > 1e-6 * scale).any()):
+        allowed = tolerance * forward.abs().max()
+        if bool(((forward - backward).abs() > allowed).any() | ((forward - alone).abs() > allowed).any()):
             raise BadInput(
                 f"'{self.subject.name}' gives one input different outputs in different batches: "
                 "remove batch statistics and random draws from its forward pass"

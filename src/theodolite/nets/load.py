@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import importlib.util
 import inspect
@@ -18,8 +19,8 @@ from theodolite.errors import BadInput, TheodoliteError
 from theodolite.nets.contract import canonical_arguments, nets, positive
 from theodolite.registry import unknown
 
-_SUPPLIED = {"features": None, "vocab": 8, "outputs": 1, "tokens": 8}
-_SEQUENCE_FEATURES, _VECTOR_FEATURES = 4, 8
+_SUPPLIED = {"features": 4, "vocab": 8, "outputs": 1, "tokens": 8}
+_VECTOR_FEATURES = 8
 
 
 @dataclass(frozen=True)
@@ -92,51 +93,77 @@ def _from_file(text: str, given: dict[str, Any], seed: int) -> Subject:
 
 
 def _from_object(net: Any, name: str, given: dict[str, Any], seed: int, source: str | None) -> Subject:
-    if isinstance(net, nn.Module):
-        rest = {k: v for k, v in given.items() if k not in _SUPPLIED}
+    """A module, a function of the input, or what builds a module from the arguments it names."""
+    if isinstance(net, nn.Module) or _computes(net, given):
+        rest = [k for k in given if k not in _SUPPLIED]
         if rest:
-            raise BadInput(f"'{name}' is built already, so '{next(iter(rest))}' cannot be set: pass its class instead")
-        names_tokens, names_vocab, module = False, "vocab" in given, net
-        supplied = given
+            raise BadInput(f"'{name}' is built already, so '{rest[0]}' cannot be set: pass its class instead")
+        module = copy.deepcopy(net) if isinstance(net, nn.Module) else _Function(net)
+        sequence, vocabulary = "tokens" in given, "vocab" in given
+        sizes = _sizes(given, sequence or vocabulary)
     elif callable(net):
-        try:
-            parameters = inspect.signature(net).parameters
-        except (TypeError, ValueError):
-            raise BadInput(f"the arguments of '{name}' cannot be read: pass a class or function of Python") from None
-        names_tokens, names_vocab = "tokens" in parameters, "vocab" in parameters
-        known = {**dict.fromkeys(parameters), **_SUPPLIED}
-        supplied = canonical_arguments(name, given, known)
-        missing = [k for k in supplied if k not in parameters and k not in _SUPPLIED]
-        if missing:
-            raise BadInput(f"for the net '{name}': {unknown('argument', missing[0], parameters)}")
-        sequence = names_tokens or names_vocab or "tokens" in supplied
-        supplied = {**_SUPPLIED, "features": _SEQUENCE_FEATURES if sequence else _VECTOR_FEATURES, **supplied}
-        passed = {k: v for k, v in supplied.items() if k in parameters}
+        parameters = _parameters(net, name)
+        arguments = canonical_arguments(name, given, {**dict.fromkeys(parameters), **_SUPPLIED})
+        foreign = [k for k in arguments if k not in parameters and k not in _SUPPLIED]
+        if foreign:
+            raise BadInput(f"for the net '{name}': {unknown('argument', foreign[0], parameters)}")
+        vocabulary = "vocab" in parameters
+        sequence = vocabulary or "tokens" in parameters or "tokens" in arguments
+        sizes = _sizes(arguments, sequence)
+        passed = {k: v for k, v in {**sizes, **arguments}.items() if k in parameters}
         module = _seeded(lambda: net(**passed), seed, name)
         if not isinstance(module, nn.Module):
-            if isinstance(module, torch.Tensor):
-                raise BadInput(f"'{name}' computes a tensor instead of building a net: pass a module or its class")
             raise BadInput(f"'{name}' built a {type(module).__name__} instead of an nn.Module: return a module")
-        given = {**passed, **given}
+        given = {**passed, **arguments}
     else:
-        raise BadInput(
-            f"'{name}' is a {type(net).__name__}: pass an nn.Module, its class or a function that builds one"
-        )
-    sequence = names_tokens or names_vocab or "tokens" in given
-    vocab = int(supplied.get("vocab") or _SUPPLIED["vocab"]) if names_vocab else None
-    features = int(supplied.get("features") or (_SEQUENCE_FEATURES if sequence else _VECTOR_FEATURES))
-    tokens = int(supplied.get("tokens") or _SUPPLIED["tokens"])
-    positive(features=features, tokens=tokens)
+        raise BadInput(f"'{name}' is a {type(net).__name__}: pass an nn.Module, its class or a factory")
+    sequence = sequence or vocabulary
+    per_token = 1 if vocabulary else sizes["features"]
+    extent = {"tokens": sizes["tokens"]} if sequence else {}
     return Subject(
         name=name,
         module=module.eval(),
         kind="sequence" if sequence else "vector",
-        sites=tokens if sequence else features,
-        features=(1 if vocab else features) if sequence else 1,
-        shape={**given, "tokens" if sequence else "features": tokens if sequence else features},
-        vocab=vocab,
+        sites=sizes["tokens"] if sequence else sizes["features"],
+        features=per_token if sequence else 1,
+        shape={**given, **extent, **({} if vocabulary else {"features": sizes["features"]})},
+        vocab=sizes["vocab"] if vocabulary else None,
         source=source,
     )
+
+
+class _Function(nn.Module):
+    """A plain function of the input as a module without parameters."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.function(x)
+
+
+def _computes(net: Any, given: Mapping[str, Any]) -> bool:
+    """A function whose one required argument is neither a size nor given is the net itself, not what builds it."""
+    if not inspect.isfunction(net):
+        return False
+    required = [p.name for p in inspect.signature(net).parameters.values() if p.default is p.empty]
+    return len(required) == 1 and required[0] not in _SUPPLIED and required[0] not in given
+
+
+def _parameters(net: Callable[..., Any], name: str) -> Mapping[str, Any]:
+    try:
+        return inspect.signature(net).parameters
+    except (TypeError, ValueError):
+        raise BadInput(f"the arguments of '{name}' cannot be read: pass a class or function of Python") from None
+
+
+def _sizes(given: Mapping[str, Any], sequence: bool) -> dict[str, int]:
+    """What a net is offered: the sizes that were given, and defaults for the others."""
+    default = {**_SUPPLIED, "features": _SUPPLIED["features"] if sequence else _VECTOR_FEATURES}
+    sizes = {name: given.get(name, value) for name, value in default.items()}
+    positive(**sizes)
+    return sizes
 
 
 def _seeded(build: Callable[[], Any], seed: int, name: str | None = None) -> Any:
