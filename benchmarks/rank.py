@@ -21,7 +21,11 @@ import torch
 
 from theodolite.field import Modulus, draw_residues, eliminate, product
 from theodolite.instruments.certificate import verify
+from theodolite.instruments.pairs import pair_matrix
+from theodolite.instruments.scalar import ScalarFunction
 from theodolite.instruments.separation import separation_rank
+from theodolite.nets.load import load
+from theodolite.partition import Partition
 
 MODULUS = Modulus(8388449)
 
@@ -91,6 +95,25 @@ def against_peers(n: int, repeats: int) -> dict[str, object]:
         "times_faster_than_numpy": svd / ours,
         "times_the_float64_lu": ours / lu,
     }
+
+
+def floating_point_counts(shapes: list[dict[str, int]]) -> list[dict[str, object]]:
+    """CPU: what `numpy.linalg.matrix_rank` says of networks whose rank is known exactly, at normal inputs."""
+    counted = []
+    for shape in shapes:
+        truth = separation_rank("self-attention", **shape)
+        subject = load("self-attention", **shape)
+        split = Partition.left_right(subject.sites)
+        generator = torch.Generator().manual_seed(0)
+        sides = [(truth.rank + 64, len(side), subject.features) for side in (split.a, split.b)]
+        a, b = (torch.randn(size, generator=generator, dtype=torch.float64) for size in sides)
+        row: dict[str, object] = {"shape": shape, "exact": truth.rank, "proven": truth.saturated}
+        for dtype in (torch.float32, torch.float64):
+            evaluate = ScalarFunction.of(subject).in_floats(dtype, torch.device("cpu"))
+            matrix = pair_matrix(evaluate, a, b, split).to(dtype).numpy()
+            row[f"numpy_{str(dtype).removeprefix('torch.')}"] = int(np.linalg.matrix_rank(matrix))
+        counted.append(row)
+    return counted
 
 
 def against_products(n: int, repeats: int) -> dict[str, object]:
@@ -180,6 +203,10 @@ def main() -> None:
         results["elimination"] = against_products(options.n or 32768, options.repeats)
     else:
         results["elimination"] = against_peers(options.n or 4000, options.repeats)
+        results["floating_point_counts"] = floating_point_counts(
+            [{"depth": 2, "width": width, "tokens": 2} for width in (2, 4, 6, 8)]
+            + [{"depth": 3, "width": width, "tokens": 2} for width in (2, 3)]
+        )
     if options.large:
         shape = {"depth": 3, "width": options.width, "tokens": options.tokens}
         results["large_bound"] = large_bound(options.large, shape, options.device)

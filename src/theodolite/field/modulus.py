@@ -78,16 +78,20 @@ class Modulus:
             raise BadInput(f"{value} is 0 modulo {self.p} and has no inverse: use another prime")
         return pow(value, -1, self.p)
 
-    def inverses(self, x: Tensor) -> Tensor:
-        """Entrywise inverse, 0 for 0, as the power p − 2: no branch and no host synchronisation."""
-        result, base, exponent = torch.ones_like(x), x.clone(), self.p - 2
+    def power(self, x: Tensor, exponent: int) -> Tensor:
+        """Entrywise power by repeated squaring; the exponent is at least 0."""
+        result, base = torch.ones_like(x), x
         while exponent:
             if exponent & 1:
                 result = self.reduce_(result * base)
             exponent >>= 1
             if exponent:
                 base = self.reduce_(base * base)
-        return result if self.p > 2 else x.clone()
+        return result
+
+    def inverses(self, x: Tensor) -> Tensor:
+        """Entrywise inverse, 0 for 0, as the power p − 2: no branch and no host synchronisation."""
+        return self.power(x, self.p - 2) if self.p > 2 else x.clone()
 
     def lift(self, x: Tensor) -> Tensor:
         """An ordinary tensor as residues; a float is taken as the dyadic rational it is, exactly."""

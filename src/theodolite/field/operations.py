@@ -93,14 +93,7 @@ def _pow(m: Modulus, a: Tensor, exponent: Any) -> Tensor:
             f"the operation 'pow' with exponent {exponent} is not polynomial: use a whole exponent of at least 0, "
             "or measure this net with --mode epsilon"
         )
-    result, base, power = torch.ones_like(a), a, int(exponent)
-    while power:
-        if power & 1:
-            result = m.reduce_(result * base)
-        power >>= 1
-        if power:
-            base = m.reduce_(base * base)
-    return result
+    return m.power(a, int(exponent))
 
 
 @_operation("square")

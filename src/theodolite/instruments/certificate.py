@@ -25,9 +25,10 @@ from theodolite.instruments.device import require_memory, resolve_device
 from theodolite.instruments.draws import Draws
 from theodolite.instruments.pairs import pair_matrix, tiles
 from theodolite.instruments.rank import Repeat
+from theodolite.instruments.result import predict
 from theodolite.instruments.scalar import ScalarFunction
 from theodolite.measurement import canonical
-from theodolite.nets.contract import Predictable, nets
+from theodolite.nets.contract import nets
 from theodolite.nets.load import Subject, load
 from theodolite.partition import Partition
 
@@ -125,8 +126,8 @@ def verify(
     else:
         _check_solutions(draws, header, solutions, a, b, report)
         method, doubt = f"solutions of {SYSTEMS} linear systems, checked row by row", float(modulus.p) ** -SYSTEMS
-    predict = draws.function.subject.module
-    cap = predict.predict(draws.partition, header["token"]).cap if isinstance(predict, Predictable) else None
+    predicted = predict(draws.function, draws.partition)
+    cap = predicted.cap if predicted else None
     return Verified(
         net=header["net"],
         shape=header["shape"],

@@ -21,7 +21,7 @@ from theodolite.errors import BadInput
 from theodolite.instruments.device import device_name, require_memory, resolve_device
 from theodolite.instruments.pairs import pair_matrix
 from theodolite.instruments.rank import Progress
-from theodolite.instruments.result import RankResult
+from theodolite.instruments.result import RankResult, described
 from theodolite.instruments.scalar import ScalarFunction
 from theodolite.measurement import Provenance, seed_of
 from theodolite.nets.load import Subject
@@ -93,12 +93,8 @@ def epsilon_rank(
         report = (lambda share, label=label: progress(label, share)) if progress else None
         spectra.append(_spectrum(pair_matrix(evaluate, a, b, split, report), points, tolerance))
     return RankResult(
-        net=subject.name,
-        shape=dict(subject.shape),
-        partition=str(split),
+        **described(function, split),
         mode="epsilon",
-        token=function.token,
-        entry=function.entry,
         exact=False,
         cap=None,
         saturated=False,

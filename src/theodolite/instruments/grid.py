@@ -16,10 +16,9 @@ from theodolite.errors import BadInput
 from theodolite.field import draw_residues, rank
 from theodolite.instruments.device import device_name, resolve_device
 from theodolite.instruments.draws import Draws
-from theodolite.instruments.result import RankResult
+from theodolite.instruments.result import RankResult, described, predict, predicted_fields
 from theodolite.instruments.scalar import Evaluate, ScalarFunction
 from theodolite.measurement import Provenance
-from theodolite.nets.contract import Predictable
 from theodolite.nets.load import Subject
 from theodolite.partition import Partition
 
@@ -89,30 +88,19 @@ def grid_rank(
         matrix = matricise(grid_tensor(evaluate, vectors, split.sites), split)
         ranks.append(rank(matrix, draws.modulus))
         primes.append(draws.modulus.p)
-    module = subject.module
-    predicted = module.predict(split, function.token) if isinstance(module, Predictable) else None
-    cap, found = predicted.cap if predicted else None, max(ranks)
+    found, predicted = max(ranks), predict(function, split)
+    theory = predicted_fields(predicted, found)
     return RankResult(
-        net=subject.name,
-        shape=dict(subject.shape),
-        partition=str(split),
+        **described(function, split),
+        **theory,
         mode="grid",
-        token=function.token,
-        entry=entry,
         rank=found,
-        exact=found == cap,
+        exact=theory["saturated"],
         lower_bound=found,
-        cap=cap,
-        saturated=found == cap,
-        failure_probability=0.0 if found == cap else None,
+        failure_probability=0.0 if theory["saturated"] else None,
         primes=tuple(primes),
         points=templates ** max(len(split.a), len(split.b)),
         ranks=tuple(ranks),
-        bounds={
-            "lower": predicted.lower if predicted else None,
-            "upper": predicted.upper if predicted else None,
-            "reason": predicted.reason if predicted else "theory has no formula for this net",
-        },
         degree=predicted.degree if predicted else None,
         seconds=time.perf_counter() - started,
         evaluate_seconds=0.0,

@@ -23,10 +23,10 @@ from theodolite.instruments.degree import line_degree
 from theodolite.instruments.device import device_name, free_bytes, require_memory, resolve_device
 from theodolite.instruments.draws import Draws
 from theodolite.instruments.pairs import pair_matrix
-from theodolite.instruments.result import RankResult
+from theodolite.instruments.result import RankResult, described, predict, predicted_fields
 from theodolite.instruments.scalar import ScalarFunction
 from theodolite.measurement import Provenance
-from theodolite.nets.contract import Predictable, Prediction
+from theodolite.nets.contract import Prediction
 from theodolite.nets.load import Subject
 from theodolite.partition import Partition
 
@@ -81,7 +81,7 @@ def exact_rank(
     function = ScalarFunction.of(subject, token, entry)
     first = Draws.make(function, split, seed, 0, where, prime, own_weights)
     function.check(first.evaluate(), first.whole("trial", 6))
-    predicted = _predict(subject, split, function.token)
+    predicted = predict(function, split)
     degree = predicted.degree if predicted else line_degree(first)
     cap = predicted.cap if predicted else None
     limit = points or max_points or _affordable(where)
@@ -97,7 +97,7 @@ def exact_rank(
     assert best is not None
     if keep is not None:
         keep(best)
-    return _result(subject, function, split, found, predicted, degree, started, seed, where)
+    return _result(function, split, found, predicted, degree, started, seed, where)
 
 
 def _grow(
@@ -150,7 +150,6 @@ def _light(repeat: Repeat) -> Repeat:
 
 
 def _result(
-    subject: Subject,
     function: ScalarFunction,
     partition: Partition,
     found: list[Repeat],
@@ -161,32 +160,23 @@ def _result(
     device: torch.device,
 ) -> RankResult:
     ranks = [r.rank for r in found]
-    rank, cap = max(ranks), predicted.cap if predicted else None
-    if cap is not None and rank > cap:
-        raise AssertionError(f"rank {rank} above the cap {cap} of {subject.name}: the cap's proof does not cover it")
-    saturated = cap is not None and rank == cap
+    rank = max(ranks)
+    theory = predicted_fields(predicted, rank)
+    saturated = theory["saturated"]
+    if theory["cap"] is not None and rank > theory["cap"]:
+        raise AssertionError(f"rank {rank} above the cap {theory['cap']}: the cap's proof does not cover this net")
     agree = len(found) > 1 and len(set(ranks)) == 1 and all(r.surplus >= SURPLUS for r in found)
     return RankResult(
-        net=subject.name,
-        shape=dict(subject.shape),
-        partition=str(partition),
+        **described(function, partition),
+        **theory,
         mode="exact",
-        token=function.token,
-        entry=function.entry,
         rank=rank,
         exact=saturated or agree,
         lower_bound=rank,
-        cap=cap,
-        saturated=saturated,
         failure_probability=0.0 if saturated else max(failure_probability(r, degree) for r in found),
         primes=tuple(r.draws.modulus.p for r in found),
         points=max(r.points for r in found),
         ranks=tuple(ranks),
-        bounds={
-            "lower": predicted.lower if predicted else None,
-            "upper": predicted.upper if predicted else None,
-            "reason": predicted.reason if predicted else "theory has no formula for this net",
-        },
         degree=degree,
         seconds=time.perf_counter() - started,
         evaluate_seconds=sum(r.evaluate_seconds for r in found),
@@ -202,10 +192,6 @@ def failure_probability(repeat: Repeat, degree: int) -> float:
         return 1.0
     choices = math.lgamma(points + 1) - math.lgamma(surplus + 1) - math.lgamma(points - surplus + 1)
     return math.exp(min(0.0, choices + surplus * math.log(2 * max(degree, 1) / repeat.draws.modulus.p)))
-
-
-def _predict(subject: Subject, partition: Partition, token: int) -> Prediction | None:
-    return subject.module.predict(partition, token) if isinstance(subject.module, Predictable) else None
 
 
 def _affordable(device: torch.device) -> int:

@@ -6,7 +6,37 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from theodolite.instruments.scalar import ScalarFunction
 from theodolite.measurement import Measurement, Provenance, finite
+from theodolite.nets.contract import Predictable, Prediction
+from theodolite.partition import Partition
+
+
+def described(function: ScalarFunction, partition: Partition) -> dict[str, Any]:
+    """The fields that say what was measured."""
+    subject = function.subject
+    return {
+        "net": subject.name,
+        "shape": dict(subject.shape),
+        "partition": str(partition),
+        "token": function.token,
+        "entry": function.entry,
+    }
+
+
+def predicted_fields(prediction: Prediction | None, rank: int) -> dict[str, Any]:
+    """The fields that put theory beside a rank found over GF(p)."""
+    if prediction is None:
+        none = {"lower": None, "upper": None, "reason": "theory has no formula for this net"}
+        return {"cap": None, "saturated": False, "bounds": none}
+    bounds = {"lower": prediction.lower, "upper": prediction.upper, "reason": prediction.reason}
+    return {"cap": prediction.cap, "saturated": rank == prediction.cap, "bounds": bounds}
+
+
+def predict(function: ScalarFunction, partition: Partition) -> Prediction | None:
+    """What theory says of the net, where it says anything."""
+    module = function.subject.module
+    return module.predict(partition, function.token) if isinstance(module, Predictable) else None
 
 
 @dataclass(frozen=True)
