@@ -40,7 +40,7 @@ def measure() -> tuple[dict, dict, dict]:
 def _exact(net: str, partition: str, **shape: int) -> int:
     result = separation_rank(net, partition=partition, repeats=1, **shape)
     if not result.saturated:
-        raise SystemExit(f"{net} {shape} {partition}: the caption says that every rank equals its cap, and this differs")
+        raise SystemExit(f"{net} {shape} {partition}: the caption says that every rank equals its cap")
     return result.rank
 
 
@@ -59,7 +59,8 @@ class Plot:
 
     def text(self, x: float, y: float, words: str, fill: str = INK, anchor: str = "start", size: int = 12) -> None:
         self.parts.append(
-            f"<text x='{x:.1f}' y='{y:.1f}' fill='{fill}' font-size='{size}' text-anchor='{anchor}' {FONT}>{words}</text>"
+            f"<text x='{x:.1f}' y='{y:.1f}' fill='{fill}' font-size='{size}' text-anchor='{anchor}' {FONT}>"
+            f"{words}</text>"
         )
 
     def axes(self, title: str, subtitle: str, x_label: str, powers: tuple[int, ...]) -> None:
@@ -104,7 +105,12 @@ def left_panel(ranks: dict) -> list[str]:
 
 def right_panel(attention: dict, circuit: dict) -> list[str]:
     plot = Plot(540, 900, TOKENS, 1e3)
-    plot.axes("Which tokens stand on which side", "separation rank; attention of depth 2, width 3; circuit of width 2", "tokens", (0, 1, 2, 3))
+    plot.axes(
+        "Which tokens stand on which side",
+        "separation rank; attention of depth 2, width 3; circuit of width 2",
+        "tokens",
+        (0, 1, 2, 3),
+    )
     for partition in PARTITIONS:
         inter = partition == "interleaved"
         for ranks, colour in ((attention, BLUE), (circuit, ORANGE)):

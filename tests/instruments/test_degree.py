@@ -71,7 +71,9 @@ class Terms(nn.Module):
 
 def test_mixing_counts_the_longest_term():
     assert mixing(draws(Terms, tokens=4, features=2), 4) == 3
-    assert mixing(draws(Terms, tokens=5, features=2), 5) == 3
+    assert mixing(draws(Terms, tokens=5, features=2, token=3), 5) == 3
+    assert mixing(draws(Terms, tokens=4, features=2), 3) == 3, "the sets grow from the token that is read"
+    assert mixing(draws(Terms, tokens=4, features=2), 2) == 0
     assert mixing(draws("conv-circuit", tokens=4), 4) == 4
     assert mixing(draws("recurrent-circuit", tokens=5, width=2), 5) == 5
     assert mixing(draws("recurrent-circuit", tokens=5, width=2, token=1), 5) == 2

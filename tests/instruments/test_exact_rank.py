@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 from theodolite.instruments import rank as rank_module
+from theodolite.instruments.draws import Draws
 from theodolite.instruments.rank import SURPLUS, failure_probability
+from theodolite.instruments.scalar import ScalarFunction
 from theodolite.instruments.separation import separation_rank
 from theodolite.nets.contract import nets
+from theodolite.nets.load import load
 from theodolite.partition import Partition
 from theory import modular
 
@@ -138,6 +141,25 @@ def test_another_entry_and_another_seed_have_the_same_generic_rank():
         for seed in (0, 1, 2)
     }
     assert ranks == {15}
+
+
+class Entries(nn.Module):
+    """Outputs that differ: token 0 has t0·t1 and t0 + t1, token 1 has t0²·t1 + t0 + t1² and 0."""
+
+    def __init__(self, tokens: int, features: int) -> None:
+        super().__init__()
+
+    def forward(self, x):
+        a, b = x[:, 0].sum(-1), x[:, 1].sum(-1)
+        first, second = torch.stack([a * b, a + b], -1), torch.stack([a**2 * b + a + b**2, a * 0], -1)
+        return torch.stack([first, second], 1)
+
+
+@pytest.mark.parametrize(("token", "entry", "truth"), [(0, 0, 1), (0, 1, 2), (1, 0, 3), (1, 1, 0), (None, 0, 3)])
+def test_the_token_and_the_entry_that_are_asked_for(token, entry, truth):
+    found = separation_rank(Entries, tokens=2, features=2, token=token, entry=entry, max_points=80)
+    assert found.rank == truth
+    assert (found.token, found.entry) == (1 if token is None else token, entry)
 
 
 class Special(nn.Module):
@@ -290,6 +312,17 @@ def test_failure_probability_is_the_bound_of_the_docstring(surplus, rank, degree
 def test_failure_probability_without_surplus_is_one():
     repeat = SimpleNamespace(surplus=0, points=5, draws=SimpleNamespace(modulus=SimpleNamespace(p=8388593)))
     assert failure_probability(repeat, 3) == 1
+
+
+def test_points_by_any_part_of_their_stream():
+    subject = load("self-attention", tokens=5, features=3)
+    draws = Draws.make(ScalarFunction.of(subject), Partition((0, 3), (1, 2, 4)), 2, 0, torch.device("cpu"))
+    a = draws.points("a", 9)
+    assert a.shape == (9, 2, 3)
+    assert draws.points("b", 9).shape == (9, 3, 3)
+    assert torch.equal(draws.points("a", 9, start=4), a[4:])
+    assert torch.equal(draws.chosen("a", torch.tensor([1, 5, 6])), a[[1, 5, 6]])
+    assert not torch.equal(draws.points("b", 9)[:, :2], a)
 
 
 def test_progress_adds_up_to_the_whole():

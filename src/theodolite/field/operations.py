@@ -23,8 +23,9 @@ STRUCTURAL = {
     *("alias", "as_strided", "clone", "contiguous", "detach", "lift", "lift_fresh"),
     *("view", "_unsafe_view", "_reshape_alias", "reshape", "flatten", "expand", "squeeze", "unsqueeze"),
     *("permute", "transpose", "t", "movedim", "swapaxes", "flip", "roll", "rot90", "pixel_shuffle"),
-    *("cat", "stack", "repeat", "repeat_interleave", "tile", "chunk", "split", "split_with_sizes", "unbind"),
-    *("select", "slice", "narrow", "index", "index_select", "index_copy", "index_put", "index_put_", "gather", "take"),
+    *("repeat", "repeat_interleave", "tile", "chunk", "split", "split_with_sizes", "unbind"),
+    *("unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk"),
+    *("select", "slice", "narrow", "index", "index_select", "index_copy", "gather", "take"),
     *("take_along_dim", "embedding", "unfold", "im2col", "diag", "diag_embed", "diagonal", "tril", "triu"),
     *("zeros_like", "ones_like", "new_zeros", "new_ones", "zero_"),
 }
@@ -44,6 +45,8 @@ def _value(m: Modulus, x: Tensor | Number) -> Any:
     """An operand as residues: integer tensors and Python numbers are constants of the net."""
     if isinstance(x, Tensor):
         return x if x.dtype == torch.float64 else m.lift(x)
+    if isinstance(x, complex):
+        raise NotPolynomial(f"the constant {x} is complex and has no residue modulo a prime: use real numbers")
     residue = m.lift_number(x)
     return float(residue - m.p if residue > m.p // 2 else residue)
 
@@ -103,22 +106,25 @@ def _square(m: Modulus, a: Tensor) -> Tensor:
 
 @_operation("sum")
 def _sum(m: Modulus, a: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    _only_floats(dtype)
     return m.reduce_(a.sum() if dim is None else a.sum(dim=dim, keepdim=keepdim))
 
 
 @_operation("mean")
 def _mean(m: Modulus, a: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    total = _sum(m, a, dim, keepdim)
+    total = _sum(m, a, dim, keepdim, dtype)
     return _mul(m, total, m.inverse(a.numel() // max(total.numel(), 1)))
 
 
 @_operation("cumsum")
 def _cumsum(m: Modulus, a: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    _only_floats(dtype)
     return m.reduce_(a.cumsum(dim))
 
 
 @_operation("prod")
 def _prod(m: Modulus, a: Tensor, dim: int | None = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    _only_floats(dtype)
     if dim is None:
         a, dim = a.reshape(-1), 0
     while a.shape[dim] > 1:
@@ -128,7 +134,7 @@ def _prod(m: Modulus, a: Tensor, dim: int | None = None, keepdim: bool = False, 
     if a.shape[dim] == 0:
         shape = [1 if i == dim % a.dim() else n for i, n in enumerate(a.shape)]
         a = a.new_ones(shape)
-    return a if keepdim else a.squeeze(dim).clone()
+    return (a if keepdim else a.squeeze(dim)).clone()
 
 
 @_operation("mm", "bmm", "mv", "dot", "vdot", "matmul")
@@ -136,7 +142,7 @@ def _product(m: Modulus, a: Tensor, b: Tensor) -> Tensor:
     return product(_as_residues(m, a), _as_residues(m, b), m)
 
 
-@_operation("addmm", "baddbmm", "addmv", "addbmm")
+@_operation("addmm", "baddbmm", "addmv")
 def _addmm(m: Modulus, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: Number = 1) -> Tensor:
     result = _product(m, a, b)
     if alpha != 1:
@@ -191,6 +197,21 @@ def _convolution(
     return out if bias is None else _add(m, out, bias.view(-1, *([1] * len(kernel))))
 
 
+@_operation("cat")
+def _cat(m: Modulus, parts: Sequence[Tensor], dim: int = 0) -> Tensor:
+    return torch.cat([_as_residues(m, part) for part in parts], dim)
+
+
+@_operation("stack")
+def _stack(m: Modulus, parts: Sequence[Tensor], dim: int = 0) -> Tensor:
+    return torch.stack([_as_residues(m, part) for part in parts], dim)
+
+
+@_operation("index_put")
+def _index_put(m: Modulus, a: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    return m.reduce_(a.index_put(indices, _as_residues(m, values), accumulate))
+
+
 @_operation("where")
 def _where(m: Modulus, mask: Tensor, a: Any, b: Any) -> Tensor:
     return torch.where(mask, _value(m, a), _value(m, b))
@@ -224,9 +245,13 @@ def _copy(m: Modulus, a: Tensor, source: Tensor, non_blocking: bool = False) -> 
 @_operation("_to_copy")
 def _to_copy(m: Modulus, a: Tensor, dtype: torch.dtype | None = None, device: Any = None, **_: Any) -> Tensor:
     """A change of float precision means nothing over GF(p); a change to integers would round."""
+    _only_floats(dtype)
+    return a.to(device=device, copy=True)
+
+
+def _only_floats(dtype: torch.dtype | None) -> None:
     if dtype is not None and not dtype.is_floating_point:
         raise NotPolynomial(f"a conversion to {dtype} rounds, so an exact rank cannot pass through it: remove it")
-    return a.to(device=device, copy=True)
 
 
 def _as_residues(m: Modulus, x: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from theodolite.field.operations import ARITHMETIC, STRUCTURAL
 
 _LEAVES_THE_FIELD = {
     *("numpy", "item", "tolist", "__array__", "data_ptr", "untyped_storage", "storage", "__dlpack__", "view_as_real"),
+    *("apply_", "map_", "map2_", "set_", "resize_", "share_memory_", "type", "__cuda_array_interface__"),
     *("__bool__", "__float__", "__int__", "__index__", "__complex__", "__contains__"),
 }
 
@@ -49,6 +50,10 @@ class FieldTensor(torch.Tensor):
                 "keep the computation in tensors, or measure with --mode epsilon"
             )
         with torch._C.DisableTorchFunctionSubclass():
+            if name in ("matmul", "__matmul__", "__rmatmul__") and len(args) == 2:
+                left, right = args if name != "__rmatmul__" else reversed(args)
+                if left.dim() == 1 and right.dim() > 1:  # torch would end this one with a squeeze in place
+                    return torch.matmul(left.unsqueeze(0), right).squeeze(-2)
             return func(*args, **(kwargs or {}))
 
     @classmethod
@@ -63,7 +68,10 @@ class FieldTensor(torch.Tensor):
                 "with torch.stack, torch.cat or x.new_zeros, or measure with --mode epsilon"
             )
         modulus = _common_modulus([*args, *kwargs.values()])
-        if name in ("div", "div_") and isinstance(args[1], Tensor) and not isinstance(args[1], FieldTensor):
+        if name == "view" and any(isinstance(arg, torch.dtype) for arg in args):
+            raise NotPolynomial("'view' as another dtype reads bits, not values: remove it, or use --mode epsilon")
+        constant = name in ("div", "div_") and isinstance(args[1], Tensor) and not isinstance(args[1], FieldTensor)
+        if constant and kwargs.get("rounding_mode") is None:
             # Division by a constant of the net is multiplication by its inverse.
             args, name = (args[0], _inverted(args[1], modulus), *args[2:]), name.replace("div", "mul")
         if name in STRUCTURAL:

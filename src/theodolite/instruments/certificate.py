@@ -112,6 +112,10 @@ def verify(
     started = time.perf_counter()
     header, solutions = _read(document)
     draws = _draws(header, net, device)
+    try:
+        draws.evaluate()(draws.whole("trial", 1))
+    except BadInput as error:
+        raise CertificateRefused(f"its net cannot be evaluated as it states: {error}") from error
     rank, modulus = header["rank"], draws.modulus
     a = draws.chosen("a", _indices(header["rows"]))
     b = draws.chosen("b", _indices(header["columns"]))
@@ -155,6 +159,10 @@ def _read(document: Any) -> tuple[dict[str, Any], list[list[int]] | None]:
         raise CertificateRefused("the digest does not fit the content: the file was changed after it was written")
     if not isinstance(header, dict) or set(header) != _FIELDS:
         raise CertificateRefused("the header does not have the fields of a certificate")
+    if not isinstance(header["net"], str) or not isinstance(header["shape"], dict):
+        raise CertificateRefused("the header names no net, or no shape of one")
+    if header["seed"] >= 1 << 63 if isinstance(header["seed"], int) else False:
+        raise CertificateRefused(f"the seed {header['seed']} is larger than any that is drawn with")
     if header["draw_rule"] != RULE:
         raise CertificateRefused(f"draw rule {header['draw_rule']} is unknown: this version knows rule {RULE}")
     for name in ("sites", "features", "token", "entry", "prime", "seed", "repeat", "rank", "net_version"):
@@ -171,7 +179,10 @@ def _draws(header: dict[str, Any], net: str | nn.Module | None, device: str) -> 
     subject = _subject(header, net)
     subject.module.to(where)
     try:
-        partition = Partition(tuple(header["partition"]["a"]), tuple(header["partition"]["b"]))
+        sides = [tuple(header["partition"][side]) for side in ("a", "b")]
+        if any(type(site) is not int for side in sides for site in side):
+            raise CertificateRefused("its partition holds what is not a whole number")
+        partition = Partition(*sides)
         if partition.sites != subject.sites:
             raise CertificateRefused(f"its partition has {partition.sites} sites and the net {subject.sites}")
         function = ScalarFunction.of(subject, header["token"], header["entry"])
@@ -201,6 +212,9 @@ def _subject(header: dict[str, Any], net: str | nn.Module | None) -> Subject:
         subject = load(net, **header["shape"])
         if subject.source != header["source"]:
             raise CertificateRefused("the file passed with --net is not the one the certificate was made from")
+        wanted = str(header["net"]).rpartition(":")[2]
+        if subject.name.rpartition(":")[2] != wanted:
+            raise CertificateRefused(f"the certificate is about '{wanted}' of that file, not '{subject.name}'")
     if (subject.kind, subject.sites, subject.features) != (header["kind"], header["sites"], header["features"]):
         raise CertificateRefused("the net's input shape is not the one the certificate states")
     return subject

@@ -82,9 +82,8 @@ def grid_rank(
             vectors = draw_residues(f"{seed}/{repeat}/templates", shape, draws.modulus, device=where)
         evaluate = draws.evaluate()
         if repeat == 0:
-            function.check(
-                evaluate, vectors[torch.arange(6 * split.sites).remainder(templates)].view(6, split.sites, -1)
-            )
+            steps = torch.arange(6, device=where)[:, None] * torch.arange(1, split.sites + 1, device=where)
+            function.check(evaluate, vectors[steps.remainder(templates)])
         matrix = matricise(grid_tensor(evaluate, vectors, split.sites), split)
         ranks.append(rank(matrix, draws.modulus))
         primes.append(draws.modulus.p)

@@ -23,21 +23,24 @@ def pair_matrix(
     b: Tensor,
     partition: Partition,
     progress: Callable[[float], None] | None = None,
+    numbers: int | None = None,
 ) -> Tensor:
-    """`a` is (rows, |A|, features) and `b` (columns, |B|, features); evaluated in tiles that fit a memory budget."""
+    """`a` is (rows, |A|, features) and `b` (columns, |B|, features); evaluated in tiles whose widest tensor has about `numbers`."""
     rows, columns = a.shape[0], b.shape[0]
     matrix = torch.empty(rows, columns, dtype=torch.float64, device=a.device)
-    for top, left, tile in tiles(evaluate, a, b, partition):
+    for top, left, tile in tiles(evaluate, a, b, partition, numbers):
         matrix[top : top + tile.shape[0], left : left + tile.shape[1]] = tile
         if progress is not None:
             progress(tile.numel() / matrix.numel())
     return matrix
 
 
-def tiles(evaluate: Evaluate, a: Tensor, b: Tensor, partition: Partition) -> Iterator[tuple[int, int, Tensor]]:
+def tiles(
+    evaluate: Evaluate, a: Tensor, b: Tensor, partition: Partition, numbers: int | None = None
+) -> Iterator[tuple[int, int, Tensor]]:
     """The same matrix piece by piece: (top, left, tile), a whole band of rows before the next."""
     rows, columns = a.shape[0], b.shape[0]
-    pairs = _pairs_at_once(evaluate, a, partition)
+    pairs = _pairs_at_once(evaluate, a, partition, numbers)
     wide = min(columns, pairs)
     high = max(1, pairs // wide)
     order_a, order_b = (torch.tensor(side, device=a.device) for side in (partition.a, partition.b))
@@ -52,13 +55,14 @@ def tiles(evaluate: Evaluate, a: Tensor, b: Tensor, partition: Partition) -> Ite
             yield top, left, evaluate(x.flatten(0, 1)).view(shape[:2])
 
 
-def _pairs_at_once(evaluate: Evaluate, a: Tensor, partition: Partition) -> int:
+def _pairs_at_once(evaluate: Evaluate, a: Tensor, partition: Partition, numbers: int | None) -> int:
     """How many pairs keep the widest tensor of the net within the budget, found by evaluating one."""
     shape = (1, partition.sites, a.shape[2])
     with _Widest() as widest:
         evaluate(a.new_zeros(shape))
     per_pair = max(widest.numbers, shape[1] * shape[2])
-    return max(1, (_CUDA_NUMBERS if a.device.type == "cuda" else _CPU_NUMBERS) // per_pair)
+    budget = numbers or (_CUDA_NUMBERS if a.device.type == "cuda" else _CPU_NUMBERS)
+    return max(1, budget // per_pair)
 
 
 class _Widest(TorchDispatchMode):

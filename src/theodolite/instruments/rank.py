@@ -31,6 +31,7 @@ from theodolite.nets.load import Subject
 from theodolite.partition import Partition
 
 SURPLUS = 64
+LARGEST_DOUBT = 1e-9  # a rank is called exact only when missing some of it is less likely than this
 _FIRST = 448  # points of a first look when the cap is far away: with the surplus one full block
 
 
@@ -165,7 +166,9 @@ def _result(
     saturated = theory["saturated"]
     if theory["cap"] is not None and rank > theory["cap"]:
         raise AssertionError(f"rank {rank} above the cap {theory['cap']}: the cap's proof does not cover this net")
-    agree = len(found) > 1 and len(set(ranks)) == 1 and all(r.surplus >= SURPLUS for r in found)
+    doubt = 0.0 if saturated else max(failure_probability(r, degree) for r in found)
+    enough = all(r.surplus >= SURPLUS for r in found) and doubt <= LARGEST_DOUBT
+    agree = len(found) > 1 and len(set(ranks)) == 1 and enough
     return RankResult(
         **described(function, partition),
         **theory,
@@ -173,7 +176,7 @@ def _result(
         rank=rank,
         exact=saturated or agree,
         lower_bound=rank,
-        failure_probability=0.0 if saturated else max(failure_probability(r, degree) for r in found),
+        failure_probability=doubt,
         primes=tuple(r.draws.modulus.p for r in found),
         points=max(r.points for r in found),
         ranks=tuple(ranks),

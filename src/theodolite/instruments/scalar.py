@@ -41,7 +41,8 @@ class ScalarFunction:
         module = self.subject.module
 
         def evaluate(points: Points) -> Tensor:
-            x = FieldTensor(self._arrange(points), modulus)
+            x = self._arrange(points)
+            x = x.to(torch.int64) if self.subject.vocab else FieldTensor(x, modulus)
             output = self._call(lambda: torch.func.functional_call(module, dict(weights), (x,)))
             return self._pick(output, points.shape[0], FieldTensor).residues
 

@@ -54,6 +54,8 @@ def separation_rank(
     _only(mode, "grid", templates=templates)
     if weights not in ("drawn", "own"):
         raise BadInput(f"weights '{weights}' are unknown: use drawn or own")
+    if not 0 <= seed < 1 << 63:
+        raise BadInput(f"seed {seed} is not between 0 and 2^63 - 1")
     subject = load(net, seed=seed, **shape)
     own = weights == "own"
     if mode == "epsilon":

@@ -36,10 +36,7 @@ class Subject:
     vocab: int | None = None
     version: int = 1
     source: str | None = None  # SHA-256 of the user's file
-
-    @property
-    def registered(self) -> bool:
-        return self.source is None and self.name in nets
+    registered: bool = False
 
 
 def load(net: str | nn.Module | Callable[..., Any], seed: int = 0, **shape: Any) -> Subject:
@@ -52,6 +49,12 @@ def load(net: str | nn.Module | Callable[..., Any], seed: int = 0, **shape: Any)
     entry = nets[net]
     arguments = canonical_arguments(net, given, entry.arguments)
     arguments = {**{k: v for k, v in entry.defaults.items() if k in entry.arguments}, **arguments}
+    for name, value in arguments.items():
+        if isinstance(entry.arguments[name], bool):
+            if not isinstance(value, bool):
+                raise BadInput(f"{name} of '{net}' is switched on or off: use true or false, not {value!r}")
+        else:
+            positive(**{name: value})
     module = _seeded(lambda: entry.factory(**arguments), seed)
     features = int(getattr(module, "features", 0) or arguments["features"])
     sites = int(arguments["tokens"]) if entry.kind == "sequence" else features
@@ -64,6 +67,7 @@ def load(net: str | nn.Module | Callable[..., Any], seed: int = 0, **shape: Any)
         features=features if entry.kind == "sequence" else 1,
         shape=described,
         version=entry.version,
+        registered=True,
     )
 
 
