@@ -71,7 +71,10 @@ class Measurement:
         if given != names:
             raise BadInput(f"a measurement has the fields {sorted(names)}: these differ: {sorted(given ^ names)}")
         body = {name: row[name] for name in names}
-        body["provenance"] = Provenance(**body["provenance"])
+        origin, parts = body["provenance"], {f.name for f in fields(Provenance)}
+        if not isinstance(origin, Mapping) or set(origin) != parts:
+            raise BadInput(f"a measurement's provenance has the fields {sorted(parts)}, not {origin!r}")
+        body["provenance"] = Provenance(**origin)
         if body["interval"] is not None:
             body["interval"] = tuple(body["interval"])
         return cls(**body)

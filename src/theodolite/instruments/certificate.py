@@ -161,13 +161,13 @@ def _read(document: Any) -> tuple[dict[str, Any], list[list[int]] | None]:
         raise CertificateRefused("the header does not have the fields of a certificate")
     if not isinstance(header["net"], str) or not isinstance(header["shape"], dict):
         raise CertificateRefused("the header names no net, or no shape of one")
-    if header["seed"] >= 1 << 63 if isinstance(header["seed"], int) else False:
-        raise CertificateRefused(f"the seed {header['seed']} is larger than any that is drawn with")
     if header["draw_rule"] != RULE:
         raise CertificateRefused(f"draw rule {header['draw_rule']} is unknown: this version knows rule {RULE}")
     for name in ("sites", "features", "token", "entry", "prime", "seed", "repeat", "rank", "net_version"):
         if not isinstance(header[name], int) or isinstance(header[name], bool) or header[name] < 0:
             raise CertificateRefused(f"the field '{name}' is {header[name]!r}, not a whole number")
+        if header[name] >= 1 << 63:
+            raise CertificateRefused(f"the field '{name}' is {header[name]}, larger than any that is drawn with")
     for name in ("rows", "columns"):
         if _count(header[name], name) != header["rank"] or header["rank"] == 0:
             raise CertificateRefused(f"it claims rank {header['rank']} and names {_count(header[name], name)} {name}")
@@ -201,7 +201,7 @@ def _subject(header: dict[str, Any], net: str | nn.Module | None) -> Subject:
         if nets[header["net"]].version != header["net_version"]:
             raise CertificateRefused(f"'{header['net']}' has version {nets[header['net']].version} here")
         try:
-            subject = load(header["net"], **header["shape"])
+            subject = load(header["net"], seed=header["seed"], **header["shape"])
         except (TheodoliteError, TypeError) as error:
             raise CertificateRefused(f"its net cannot be built: {error}") from error
     else:
@@ -209,7 +209,10 @@ def _subject(header: dict[str, Any], net: str | nn.Module | None) -> Subject:
             raise BadInput(
                 f"the certificate is about a net of its own file, '{header['net']}': pass --net file.py:Name"
             )
-        subject = load(net, **header["shape"])
+        try:
+            subject = load(net, seed=header["seed"], **header["shape"])
+        except TypeError as error:
+            raise CertificateRefused(f"its net cannot be built: {error}") from error
         if subject.source != header["source"]:
             raise CertificateRefused("the file passed with --net is not the one the certificate was made from")
         wanted = str(header["net"]).rpartition(":")[2]

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.field import draw_residues, rank
+from theodolite.field.draw import draw_words
 from theodolite.instruments.device import device_name, resolve_device
 from theodolite.instruments.draws import Draws
 from theodolite.instruments.result import RankResult, described, predict, predicted_fields
@@ -82,8 +83,8 @@ def grid_rank(
             vectors = draw_residues(f"{seed}/{repeat}/templates", shape, draws.modulus, device=where)
         evaluate = draws.evaluate()
         if repeat == 0:
-            steps = torch.arange(6, device=where)[:, None] * torch.arange(1, split.sites + 1, device=where)
-            function.check(evaluate, vectors[steps.remainder(templates)])
+            trial = draw_words("trial", 6 * split.sites, device=where).remainder(templates)
+            function.check(evaluate, vectors[trial.view(6, split.sites)])
         matrix = matricise(grid_tensor(evaluate, vectors, split.sites), split)
         ranks.append(rank(matrix, draws.modulus))
         primes.append(draws.modulus.p)

@@ -25,7 +25,7 @@ def pair_matrix(
     progress: Callable[[float], None] | None = None,
     numbers: int | None = None,
 ) -> Tensor:
-    """`a` is (rows, |A|, features) and `b` (columns, |B|, features); evaluated in tiles whose widest tensor has about `numbers`."""
+    """`a` is (rows, |A|, features), `b` (columns, |B|, features); a tile's widest tensor holds about `numbers`."""
     rows, columns = a.shape[0], b.shape[0]
     matrix = torch.empty(rows, columns, dtype=torch.float64, device=a.device)
     for top, left, tile in tiles(evaluate, a, b, partition, numbers):
