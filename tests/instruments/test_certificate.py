@@ -5,15 +5,21 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
+import torch
 from flint import nmod_mat
 
 from theodolite.errors import BadInput, CertificateRefused, TheodoliteError
+from theodolite.field import eliminate
 from theodolite.instruments import certificate as certificates
 from theodolite.instruments.certificate import verify
+from theodolite.instruments.pairs import pair_matrix
+from theodolite.instruments.rank import exact_rank
 from theodolite.instruments.separation import separation_rank
 from theodolite.measurement import canonical
+from theodolite.nets.load import load
 
 SHAPE = {"depth": 2, "width": 2, "tokens": 2}
 RANK = 15
@@ -351,6 +357,14 @@ def test_solutions_cannot_be_made_up(by_solutions, small_minors):
     assert verify(sealed({**by_solutions, "solutions": [[v - prime for v in row] for row in good]})).lower_bound == RANK
 
 
+def test_solutions_modulo_a_small_prime_prove_nothing(by_solutions, small_minors):
+    """Modulo 7 one made-up solution in 7 would pass: neither written nor accepted."""
+    with pytest.raises(BadInput, match="prime of at least"):
+        measured(prime=101, **SHAPE)
+    with pytest.raises(CertificateRefused, match="too small"):
+        verify(sealed(changed(by_solutions, "prime", 7)))
+
+
 def test_a_certificate_without_solutions_does_not_pass_for_one_that_needs_them(by_minor, small_minors):
     with pytest.raises(CertificateRefused, match="solutions"):
         verify(by_minor)
@@ -451,9 +465,23 @@ def test_what_has_no_certificate_says_so():
 
 
 @pytest.mark.parametrize("limit", [4000, 0])
-def test_the_best_repeat_is_certified(monkeypatch, limit):
-    """Modulo 7 the repeats find different ranks: the certificate is about the largest, its pivots in any order."""
+def test_pivots_in_any_order(monkeypatch, limit):
+    """An elimination that had to exchange rows and columns: the header sorts its pivots, the solutions follow."""
     monkeypatch.setattr(certificates, "BY_MINOR", limit)
+    kept = []
+    exact_rank(load("self-attention", **SHAPE), points=20, repeats=1, keep=kept.append)
+    draws = kept[0].draws
+    matrix = pair_matrix(draws.evaluate(), draws.points("a", 20), draws.points("b", 20), draws.partition)
+    rows, columns = (torch.randperm(20, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    done = eliminate(matrix[rows][:, columns], draws.modulus)
+    done = replace(done, rows=rows[done.rows], columns=columns[done.columns])
+    assert done.pivot_rows.tolist() != sorted(done.pivot_rows.tolist())
+    document = certificates.certificate(replace(kept[0], elimination=done))
+    assert verify(json.loads(json.dumps(document))).lower_bound == RANK
+
+
+def test_the_best_repeat_is_certified():
+    """Modulo 7 the repeats find different ranks: the certificate is about the largest."""
     found = separation_rank("self-attention", prime=7, repeats=6, certificate=True, **SHAPE)
     assert min(found.ranks) < max(found.ranks)
     assert found.certificate["header"]["rank"] == found.rank == max(found.ranks)

@@ -116,9 +116,12 @@ def test_a_module_of_a_users_file_that_is_built_already(file):
 
 
 def test_a_module_at_hand():
-    module = nn.Sequential(nn.Linear(6, 1))
+    module = nn.Sequential(nn.Linear(6, 1)).train()
     found = load(module, features=6)
-    assert found.module is module
+    assert torch.equal(found.module[0].weight, module[0].weight)
+    assert module.training, "what the user passed is left as it was"
+    found.module[0].weight.data.zero_()
+    assert module[0].weight.any()
     assert (found.kind, found.sites, found.name, found.source) == ("vector", 6, "Sequential", None)
     assert load(module, features=6, tokens=3).kind == "sequence"
     assert not found.registered
@@ -188,11 +191,24 @@ def test_files_that_fail_to_import(tmp_path, content, message):
         load(f"{path}:Empty")
 
 
-def test_a_tensor_function_is_no_net():
+def test_a_function_of_the_input_is_a_net():
+    def product(x, scale=2.0):
+        return scale * x.prod(-1)
+
+    for function in (product, lambda x: 2.0 * x.prod(-1)):
+        found = load(function, features=3)
+        assert (found.kind, found.sites, list(found.module.parameters())) == ("vector", 3, [])
+        assert found.module(torch.tensor([[1.0, 2.0, 3.0]])).tolist() == [12.0]
+        assert load(function, tokens=4, features=2).kind == "sequence"
+        with pytest.raises(BadInput, match="built already"):
+            load(function, width=3)
+
+
+def test_a_builder_that_computes_a_tensor_is_refused():
     def computes(features):
         return torch.zeros(features)
 
-    with pytest.raises(BadInput, match="instead of building a net"):
+    with pytest.raises(BadInput, match=r"built a Tensor instead of an nn\.Module"):
         load(computes)
 
 

@@ -21,11 +21,14 @@ def list_(json: Json = False) -> None:
         print_json(found)
         return
     from rich.console import Console
+    from rich.markup import escape
+    from rich.padding import Padding
 
     console = Console(highlight=False)
     for claim in found:
-        console.print(f"[bold]{claim['id']}[/bold]  {claim['statement']} [dim]({claim['source']})[/dim]")
-        console.print(f"    decided by: {claim['rule']}", style="dim")
+        console.print(f"[bold]{claim['id']}[/bold]  [dim]{claim['source']}[/dim]")
+        console.print(Padding(escape(claim["statement"]), (0, 0, 0, 4)))
+        console.print(Padding(escape(f"Decided by: {claim['rule']}"), (0, 0, 0, 4)), style="dim")
 
 
 @app.command("check")
@@ -54,12 +57,16 @@ def check(
         print_json(results)
     else:
         from rich.console import Console
+        from rich.markup import escape
+        from rich.padding import Padding
 
         console = Console(highlight=False)
         colour = {"holds": "green", "fails": "red", "undecided": "yellow", "not run": "dim"}
         for r in results:
-            console.print(f"[bold]{r['id']}[/bold] [{colour[r['verdict']]}]{r['verdict']}[/]  {r['statement']}")
-            console.print(f"    {r['detail']} [dim]({r['cells']} cells, {r['seconds']:.1f} s)[/dim]")
+            console.print(f"[bold]{r['id']}[/bold] [{colour[r['verdict']]}]{r['verdict']}[/]", end=" ")
+            console.print(f"({r['cells']} cells, {r['seconds']:.1f} s)", style="dim")
+            console.print(Padding(escape(r["statement"]), (0, 0, 0, 4)))
+            console.print(Padding(escape(r["detail"]), (0, 0, 0, 4)), style="dim")
     failed = [r["id"] for r in results if r["verdict"] == "fails"]
     if strict and failed:
         raise Finding(f"{', '.join(failed)} failed as measured")

@@ -53,5 +53,6 @@ def _show(entries: Sequence[tuple[str, str, str, str]]) -> None:
 
     console = Console(highlight=False)
     for name, summary, shape, arguments in entries:
-        console.print(f"[bold]{name}[/bold]  {escape(summary)}")
+        console.print(f"[bold]{name}[/bold]")
+        console.print(Padding(escape(summary), (0, 0, 0, 4)))
         console.print(Padding(escape(f"{shape}\n{arguments}"), (0, 0, 0, 4)), style="dim")

@@ -28,26 +28,28 @@ _SHAPE, _SAMPLING = "Shape of the net", "Sampling"
 
 
 def rank(
-    net: Annotated[str, typer.Argument(metavar="NET", help="A built-in net (see 'theodolite nets') or file.py:Name.")],
+    net: Annotated[str, typer.Argument(help="A built-in net (see 'theodolite nets') or file.py:Name.")],
     mode: Annotated[
         str, typer.Option(help="exact (polynomial nets), epsilon (any net) or grid (templates).")
     ] = "exact",
     partition: Annotated[
         str, typer.Option(help="left-right, interleaved, or two lists of places from 0: 0,1|2,3.")
     ] = "left-right",
-    depth: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE)] = None,
-    width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE)] = None,
-    heads: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE)] = None,
-    tokens: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE)] = None,
+    depth: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Number of layers.")] = None,
+    width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token in a layer.")] = None,
+    heads: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Attention heads per layer.")] = None,
+    tokens: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Length of the input.")] = None,
     features: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token, or in all.")] = None,
     attention_width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Width per head.")] = None,
-    embedding_rank: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE)] = None,
+    embedding_rank: Annotated[
+        int | None, typer.Option(rich_help_panel=_SHAPE, help="Rank of the map from features to width.")
+    ] = None,
     degree: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Degree of a block.")] = None,
     arg: Arguments = None,
     token: Annotated[int | None, typer.Option(help="Token whose output is read; the last one otherwise.")] = None,
     entry: Annotated[int, typer.Option(help="Output entry that is read.")] = 0,
-    epsilon: Annotated[float | None, typer.Option(help="Relative error of mode epsilon [default: 0.001].")] = None,
-    templates: Annotated[int | None, typer.Option(help="Template vectors of mode grid [default: 2].")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Relative error of mode epsilon; 0.01 unless given.")] = None,
+    templates: Annotated[int | None, typer.Option(help="Template vectors of mode grid; 2 unless given.")] = None,
     points: Annotated[
         int | None, typer.Option(rich_help_panel=_SAMPLING, help="A fixed number of points per side.")
     ] = None,
@@ -55,12 +57,13 @@ def rank(
         int | None, typer.Option(rich_help_panel=_SAMPLING, help="Stop growing here, with a lower bound only.")
     ] = None,
     repeats: Annotated[
-        int | None, typer.Option(rich_help_panel=_SAMPLING, help="Fresh primes, weights and points [default: 3].")
+        int | None, typer.Option(rich_help_panel=_SAMPLING, help="Fresh primes, weights and points; 3 unless given.")
     ] = None,
     prime: Annotated[int | None, typer.Option(rich_help_panel=_SAMPLING, help="Use this prime.")] = None,
     weights: Annotated[
-        str, typer.Option(rich_help_panel=_SAMPLING, help="drawn (generic) or own (the net as it is built).")
-    ] = "drawn",
+        str | None,
+        typer.Option(rich_help_panel=_SAMPLING, help="drawn (generic), or own: the net as it is built, as in epsilon."),
+    ] = None,
     inputs: Annotated[
         str | None, typer.Option(rich_help_panel=_SAMPLING, help="normal, uniform or signs, in mode epsilon.")
     ] = None,
@@ -168,13 +171,17 @@ def _lines(result: RankResult, show: Any) -> list[tuple[str, str]]:
     if result.saturated:
         claim = "proven: equal to the cap"
     elif result.exact:
-        claim = f"exact: {len(result.ranks)} repeats agree, failure probability {result.failure_probability:.0e}"
+        doubt = result.failure_probability or 0.0
+        chance = f"{doubt:.0e}" if doubt > 1e-300 else "below 1e-300"
+        claim = f"exact: {len(result.ranks)} repeats agree, failure probability {chance}"
     else:
         claim = "a lower bound only"
     bounds = result.bounds
     lower, upper = (show(bounds[side]) for side in ("lower", "upper"))
     theory = bounds["reason"]
-    if bounds["lower"] is not None or bounds["upper"] is not None:
+    if bounds["upper"] is not None and (bounds["lower"] or 0) <= 1:
+        theory = f"rank ≤ {upper} ({bounds['reason']}; its lower bound says nothing here)"
+    elif bounds["upper"] is not None:
         theory = f"{lower} ≤ rank ≤ {upper} ({bounds['reason']})"
     return [
         ("separation rank", f"[bold]{'' if result.exact else '≥ '}{result.rank:,}[/bold]  ({claim})"),

@@ -13,9 +13,9 @@ from theodolite.cli.options import Device, Json, LogFile, Threads, Verbose, prep
 
 def survey(
     nets: Annotated[
-        list[str] | None, typer.Argument(metavar="[NET]...", help="Built-in nets or file.py:Name; all when left out.")
+        list[str] | None, typer.Argument(help="Built-in nets or file.py:Name; six polynomial ones when left out.")
     ] = None,
-    preset: Annotated[str, typer.Option(help="quick (a minute), standard or full.")] = "quick",
+    preset: Annotated[str, typer.Option(help="quick (under a minute), standard or full.")] = "quick",
     out: Annotated[Path, typer.Option("--out", help="Folder for report.html and rows.jsonl.")] = Path("survey"),
     json: Json = False,
     device: Device = "cpu",
@@ -23,7 +23,7 @@ def survey(
     verbose: Verbose = False,
     log_file: LogFile = None,
 ) -> None:
-    """Turn all instruments on networks: print the tables and write a report that needs no network to be read."""
+    """Turn all instruments on networks: print the tables and write a report that opens offline."""
     prepare(threads, verbose, log_file)
     from theodolite.instruments.device import resolve_device
     from theodolite.lab.cell import Row

@@ -35,6 +35,7 @@ from theodolite.partition import Partition
 FORMAT, VERSION = "theodolite-certificate", 1
 BY_MINOR = 4000
 SYSTEMS = 4
+SMALLEST_PRIME = 1 << 20  # for a check by solutions: four right-hand sides then leave a chance below 2⁻⁸⁰
 _FIELDS = {
     *("net", "net_version", "source", "shape", "kind", "sites", "features", "token", "entry"),
     *("partition", "prime", "draw_rule", "seed", "repeat", "rank", "rows", "columns"),
@@ -94,6 +95,8 @@ def certificate(repeat: Repeat) -> dict[str, Any]:
     }
     solutions = None
     if repeat.rank > BY_MINOR:
+        if draws.modulus.p < SMALLEST_PRIME:
+            raise BadInput(f"a certificate of rank {repeat.rank} needs a prime of at least {SMALLEST_PRIME:,}")
         right = _right_hand_sides(header, draws.modulus, draws.device)
         in_pivot_order = done.solve(right[torch.argsort(row_order).to(draws.device)])
         found = draws.modulus.canonical(in_pivot_order)[column_order.to(draws.device)]
@@ -128,6 +131,10 @@ def verify(
             raise CertificateRefused(f"the minor it names has rank {found}, not {rank}: the certificate proves nothing")
         method, doubt = "the minor's rank, recomputed with python-flint", 0.0
     else:
+        if modulus.p < SMALLEST_PRIME:
+            raise CertificateRefused(
+                f"the prime {modulus.p} is too small for a check by solutions: it must be at least {SMALLEST_PRIME:,}"
+            )
         _check_solutions(draws, header, solutions, a, b, report)
         method, doubt = f"solutions of {SYSTEMS} linear systems, checked row by row", float(modulus.p) ** -SYSTEMS
     predicted = predict(draws.function, draws.partition)

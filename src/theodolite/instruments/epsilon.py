@@ -51,7 +51,7 @@ def epsilon_rank(
     subject: Subject,
     partition: str | Partition = "left-right",
     *,
-    epsilon: float = 1e-3,
+    epsilon: float = 0.01,
     token: int | None = None,
     entry: int = 0,
     points: int = 256,
@@ -193,7 +193,7 @@ def _summary(spectra: list[Spectrum], epsilon: float, **settings: Any) -> dict[s
         "resamples": len(spectra),
         **settings,
     }
-    return {"rank": rank, "ranks": tuple(ranks), "lower_bound": min(in_sample), "details": details}
+    return {"rank": rank, "ranks": tuple(ranks), "lower_bound": None, "details": details}
 
 
 def _ladder(length: int) -> list[int]:

@@ -84,7 +84,8 @@ def grid_rank(
         evaluate = draws.evaluate()
         if repeat == 0:
             trial = draw_words("trial", 6 * split.sites, device=where).remainder(templates)
-            function.check(evaluate, vectors[trial.view(6, split.sites)])
+            ids = vectors[trial.view(6, split.sites)]
+            function.check(evaluate, ids if subject.vocab else draws.whole("trial", 6))
         matrix = matricise(grid_tensor(evaluate, vectors, split.sites), split)
         ranks.append(rank(matrix, draws.modulus))
         primes.append(draws.modulus.p)

@@ -51,7 +51,7 @@ class RankResult:
     entry: int
     rank: int
     exact: bool
-    lower_bound: int
+    lower_bound: int | None  # None where nothing is proven, as in epsilon mode
     cap: int | None
     saturated: bool
     failure_probability: float | None
@@ -73,6 +73,14 @@ class RankResult:
         del row["certificate"]
         return row
 
+    def _interval(self) -> tuple[float, float] | None:
+        if self.exact:
+            return None
+        if self.mode == "epsilon":
+            low, high = self.details["interval"]
+            return low, high
+        return self.lower_bound or 0, float("inf") if self.cap is None else self.cap
+
     def to_measurement(self) -> Measurement:
         row = self.to_json()
         kept = ("net", "shape", "partition", "cap", "saturated", "primes", "points", "ranks", "bounds", "degree")
@@ -83,6 +91,6 @@ class RankResult:
             method=f"{self.mode} mode",
             seconds=self.seconds,
             provenance=self.provenance,
-            interval=None if self.exact else (self.lower_bound, self.cap if self.cap is not None else float("inf")),
+            interval=self._interval(),
             diagnostics={name: row[name] for name in kept},
         )

@@ -83,10 +83,10 @@ class ScalarFunction:
     def check(self, evaluate: Evaluate, trial: Points, tolerance: float = 0.0) -> None:
         """Refuse a net whose output for one input depends on the others in the batch, beyond rounding."""
         forward = evaluate(trial)
-        backward = evaluate(trial.flip(0)).flip(0)
-        alone = torch.cat([evaluate(trial[:1]), forward[1:]])
         allowed = tolerance * forward.abs().max()
-        if bool(((forward - backward).abs() > allowed).any() | ((forward - alone).abs() > allowed).any()):
+        others = [evaluate(trial.roll(k, 0)).roll(-k, 0) for k in range(1, len(trial))]
+        others += [evaluate(trial.flip(0)).flip(0), torch.cat([evaluate(row[None]) for row in trial])]
+        if any(bool(((forward - other).abs() > allowed).any()) for other in others):
             raise BadInput(
                 f"'{self.subject.name}' gives one input different outputs in different batches: "
                 "remove batch statistics and random draws from its forward pass"

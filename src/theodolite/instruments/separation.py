@@ -33,7 +33,7 @@ def separation_rank(
     max_points: int | None = None,
     repeats: int | None = None,
     prime: int | None = None,
-    weights: Literal["drawn", "own"] = "drawn",
+    weights: Literal["drawn", "own"] | None = None,
     inputs: Inputs | None = None,
     dtype: str | None = None,
     certificate: bool = False,
@@ -44,27 +44,30 @@ def separation_rank(
 ) -> RankResult:
     """Separation rank of one output entry of a net with respect to a partition of its input.
 
-    `net` is a registered name, `file.py:Name`, a module or what builds one; `shape` its arguments (`depth`, `width`,
-    `tokens`, …). `mode` is exact (polynomial nets), epsilon (any net) or grid (the small independent truth). `repeats`
-    counts fresh primes, weights and points, in epsilon mode resamples of the points. `weights="own"` measures the
-    net's own weights instead of drawn ones. With `certificate` the result's `.certificate` can be written and verified.
+    `net` is a registered name, `file.py:Name`, a module, a function of tensors or what builds a module; `shape` its
+    arguments (`depth`, `width`, `tokens`, …). `mode` is exact (polynomial nets), epsilon (any net) or grid (the small
+    independent truth). `repeats` counts fresh primes, weights and points, in epsilon mode resamples of the points.
+    `weights="own"` measures the net's own weights instead of drawn ones (epsilon mode always does). With
+    `certificate` the result's `.certificate` can be written to a file and verified.
     """
     _only(mode, "exact", certificate=certificate or None, max_points=max_points)
     _only(mode, "epsilon", epsilon=epsilon, inputs=inputs, dtype=dtype)
     _only(mode, "grid", templates=templates)
-    if weights not in ("drawn", "own"):
+    if weights not in (None, "drawn", "own"):
         raise BadInput(f"weights '{weights}' are unknown: use drawn or own")
     if not 0 <= seed < 1 << 63:
         raise BadInput(f"seed {seed} is not between 0 and 2^63 - 1")
     subject = load(net, seed=seed, **shape)
     own = weights == "own"
     if mode == "epsilon":
+        if weights == "drawn":
+            raise BadInput("epsilon mode measures the weights a net was built with: leave --weights out")
         if prime is not None:
             raise BadInput("epsilon mode computes in floats and takes no prime: leave it out, or use --mode exact")
         return epsilon_rank(
             subject,
             partition,
-            epsilon=1e-3 if epsilon is None else epsilon,
+            epsilon=0.01 if epsilon is None else epsilon,
             token=token,
             entry=entry,
             points=256 if points is None else points,

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput, TheodoliteError
-from theodolite.nets.contract import canonical_arguments, nets, positive
+from theodolite.nets.contract import ALIASES, canonical_arguments, nets, positive
 from theodolite.registry import unknown
 
 _SUPPLIED = {"features": 4, "vocab": 8, "outputs": 1, "tokens": 8}
@@ -118,7 +118,8 @@ def _from_object(net: Any, name: str, given: dict[str, Any], seed: int, source: 
         module = _seeded(lambda: net(**passed), seed, name)
         if not isinstance(module, nn.Module):
             raise BadInput(f"'{name}' built a {type(module).__name__} instead of an nn.Module: return a module")
-        given = {**passed, **arguments}
+        defaults = {k: p.default for k, p in parameters.items() if isinstance(p.default, int | float | str)}
+        given = {**defaults, **passed, **arguments}
     else:
         raise BadInput(f"'{name}' is a {type(net).__name__}: pass an nn.Module, its class or a factory")
     sequence = sequence or vocabulary
@@ -152,7 +153,8 @@ def _computes(net: Any, given: Mapping[str, Any]) -> bool:
     if not inspect.isfunction(net):
         return False
     required = [p.name for p in inspect.signature(net).parameters.values() if p.default is p.empty]
-    return len(required) == 1 and required[0] not in _SUPPLIED and required[0] not in given
+    sizes = {*_SUPPLIED, *ALIASES, *ALIASES.values(), *given}
+    return len(required) == 1 and required[0] not in sizes
 
 
 def _parameters(net: Callable[..., Any], name: str) -> Mapping[str, Any]:

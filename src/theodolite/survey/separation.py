@@ -84,7 +84,7 @@ class SeparationRankSection:
 
     def applies(self, net: str) -> str | None:
         if net in nets and not nets[net].polynomial:
-            return f"'{net}' is not polynomial, so its rank is not exact"
+            return f"'{net}' is not polynomial, so its rank is not exact (try: theodolite rank {net} --mode epsilon)"
         return None
 
     def plan(self, net: str, preset: Preset) -> Sequence[Cell]:
