@@ -66,10 +66,7 @@ class Partition:
             halves = text.split("|")
             if len(halves) != 2:
                 raise BadInput(f"partition '{text}' is not left-right, interleaved or two lists such as 0,1|2,3")
-            partition = cls(*(_sites(half, text) for half in halves))
-            beyond = max(partition.a + partition.b)
-            if beyond >= sites:
-                raise BadInput(f"partition '{text}' names site {beyond}, but sites run from 0 to {sites - 1}")
+            partition = cls(*(_sites(half, text, sites) for half in halves))
         if partition.sites != sites:
             raise BadInput(
                 f"partition '{partition}' has {partition.sites} sites and the input has {sites}: "
@@ -84,12 +81,14 @@ class Partition:
         return "|".join(",".join(map(str, side)) for side in (self.a, self.b))
 
 
-def _sites(half: str, text: str) -> tuple[int, ...]:
-    sites: list[int] = []
+def _sites(half: str, text: str, sites: int) -> tuple[int, ...]:
+    found: list[int] = []
     for part in half.split(","):
-        found = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
-        if not found:
+        match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
+        if not match:
             raise BadInput(f"partition '{text}' holds '{part}', which is not a site or a range of sites such as 0-3")
-        first, last = int(found[1]), int(found[2] or found[1])
-        sites.extend(range(first, last + 1))
-    return tuple(sites)
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last >= sites:
+            raise BadInput(f"partition '{text}' names site {last}, but sites run from 0 to {sites - 1}")
+        found.extend(range(first, last + 1))
+    return tuple(found)

@@ -349,3 +349,17 @@ def test_a_result_is_a_measurement():
     assert Measurement.from_json(json.loads(text)).value == 10
     json.dumps(found.to_json(), allow_nan=False)
     assert separation_rank("self-attention", depth=1, width=2, tokens=2).to_measurement().interval is None
+
+
+def test_a_small_prime_at_which_a_polynomial_vanishes_is_never_exact():
+    """a^13 − a is 0 at every residue modulo 13, in every repeat, and is not the polynomial 0."""
+
+    def vanishing(x):
+        a, b = x[:, :4], x[:, 4:]
+        return ((a**13 - a) * b).sum(-1)
+
+    small = separation_rank(vanishing, features=8, prime=13, max_points=200)
+    assert (small.rank, small.exact) == (0, False)
+    drawn = separation_rank(vanishing, features=8, max_points=200)
+    assert (drawn.rank, drawn.exact) == (4, True)
+    assert drawn.failure_probability > 0

@@ -146,10 +146,10 @@ def test_a_note_shows_on_keyboard_focus_and_leaves_on_escape(opened: Opener, ran
     page.locator("table[data-table]").first.locator("xpath=..").focus()
     page.keyboard.press("Tab")
     tip = page.locator("#tip")
-    assert tip.is_visible()
+    tip.wait_for(state="visible")
     assert tip.inner_text() == rank_table.columns[0].note
     page.keyboard.press("Escape")
-    assert not tip.is_visible()
+    tip.wait_for(state="hidden")
 
 
 def test_downloads_hold_the_exact_values(opened: Opener, rank_table: Table, rank_figure: Figure) -> None:

@@ -172,15 +172,15 @@ def _lines(result: RankResult, show: Any) -> list[tuple[str, str]]:
         claim = "proven: equal to the cap"
     elif result.exact:
         doubt = result.failure_probability or 0.0
-        chance = f"{doubt:.0e}" if doubt > 1e-300 else "below 1e-300"
-        claim = f"exact: {len(result.ranks)} repeats agree, failure probability {chance}"
+        chance = f"at most {doubt:.0e}" if doubt > 1e-300 else "below 1e-300"
+        claim = f"exact: {len(result.ranks)} repeats agree, chance of error {chance}"
     else:
         claim = "a lower bound only"
     bounds = result.bounds
     lower, upper = (show(bounds[side]) for side in ("lower", "upper"))
     theory = bounds["reason"]
     if bounds["upper"] is not None and (bounds["lower"] or 0) <= 1:
-        theory = f"rank ≤ {upper} ({bounds['reason']}; its lower bound says nothing here)"
+        theory = f"rank ≤ {upper} ({bounds['reason']}; no lower bound)"
     elif bounds["upper"] is not None:
         theory = f"{lower} ≤ rank ≤ {upper} ({bounds['reason']})"
     return [

@@ -17,7 +17,19 @@ from theodolite.field.modulus import Modulus
 from theodolite.field.operations import ARITHMETIC, STRUCTURAL
 
 _LEAVES_THE_FIELD = {
-    *("numpy", "item", "tolist", "__array__", "data_ptr", "untyped_storage", "storage", "__dlpack__", "view_as_real"),
+    *(
+        "numpy",
+        "item",
+        "tolist",
+        "__array__",
+        "data_ptr",
+        "untyped_storage",
+        "storage",
+        "__dlpack__",
+        "to_dlpack",
+        "_to_dlpack",
+        "view_as_real",
+    ),
     *("apply_", "map_", "map2_", "set_", "resize_", "share_memory_", "type", "__cuda_array_interface__"),
     *("__bool__", "__float__", "__int__", "__index__", "__complex__", "__contains__"),
 }

@@ -24,7 +24,7 @@ from theodolite.field.draw import RULE
 from theodolite.instruments.device import require_memory, resolve_device
 from theodolite.instruments.draws import Draws
 from theodolite.instruments.pairs import pair_matrix, tiles
-from theodolite.instruments.rank import Repeat
+from theodolite.instruments.rank import SMALLEST_PRIME, Repeat
 from theodolite.instruments.result import predict
 from theodolite.instruments.scalar import ScalarFunction
 from theodolite.measurement import canonical
@@ -35,7 +35,6 @@ from theodolite.partition import Partition
 FORMAT, VERSION = "theodolite-certificate", 1
 BY_MINOR = 4000
 SYSTEMS = 4
-SMALLEST_PRIME = 1 << 20  # for a check by solutions: four right-hand sides then leave a chance below 2⁻⁸⁰
 _FIELDS = {
     *("net", "net_version", "source", "shape", "kind", "sites", "features", "token", "entry"),
     *("partition", "prime", "draw_rule", "seed", "repeat", "rank", "rows", "columns"),
@@ -235,11 +234,12 @@ def _check_solutions(
 ) -> None:
     rank, m = header["rank"], draws.modulus
     try:
-        x = m.centred(torch.tensor(solutions, dtype=torch.int64)).T.contiguous().to(draws.device)
+        x = m.centred(torch.tensor(solutions, dtype=torch.int64)).to(draws.device)
     except (TypeError, ValueError, RuntimeError):
         raise CertificateRefused("its solutions are not lists of whole numbers") from None
-    if x.shape != (rank, SYSTEMS):
+    if x.shape != (SYSTEMS, rank):
         raise CertificateRefused(f"it needs {SYSTEMS} solutions of length {rank}")
+    x = x.T.contiguous()
     wanted = _right_hand_sides(header, m, draws.device)
     total = torch.zeros_like(wanted)
     for top, left, tile in tiles(draws.evaluate(), a, b, draws.partition):

@@ -11,6 +11,7 @@ K pairs failed. That drawn weights and prime are generic is supported by repeats
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from theodolite.nets.load import Subject
 from theodolite.partition import Partition
 
 SURPLUS = 64
+SMALLEST_PRIME = 1 << 20  # modulo a small prime a polynomial can vanish without being 0, in every repeat alike
 LARGEST_DOUBT = 1e-9  # a rank is called exact only when missing some of it is less likely than this
 _FIRST = 448  # points of a first look when the cap is far away: with the surplus one full block
 
@@ -168,6 +170,7 @@ def _result(
         raise AssertionError(f"rank {rank} above the cap {theory['cap']}: the cap's proof does not cover this net")
     doubt = 0.0 if saturated else max(failure_probability(r, degree) for r in found)
     enough = all(r.surplus >= SURPLUS for r in found) and doubt <= LARGEST_DOUBT
+    enough = enough and min(r.draws.modulus.p for r in found) >= SMALLEST_PRIME
     agree = len(found) > 1 and len(set(ranks)) == 1 and enough
     return RankResult(
         **described(function, partition),
@@ -194,7 +197,8 @@ def failure_probability(repeat: Repeat, degree: int) -> float:
     if surplus <= 0 or 2 * degree >= repeat.draws.modulus.p:
         return 1.0
     choices = math.lgamma(points + 1) - math.lgamma(surplus + 1) - math.lgamma(points - surplus + 1)
-    return math.exp(min(0.0, choices + surplus * math.log(2 * max(degree, 1) / repeat.draws.modulus.p)))
+    exponent = min(0.0, choices + surplus * math.log(2 * max(degree, 1) / repeat.draws.modulus.p))
+    return max(math.exp(exponent), sys.float_info.min)  # 0 is kept for what is proven
 
 
 def _affordable(device: torch.device) -> int:

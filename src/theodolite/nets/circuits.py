@@ -57,12 +57,12 @@ class ConvolutionalCircuit(nn.Module):
     defaults={"tokens": 8},
 )
 class RecurrentCircuit(nn.Module):
-    """h^l_t = (W^l h^l_{t−1}) ⊙ (V^l h^{l−1}_t), h^0_t = x^t, from a learnt first state."""
+    """h^l_t = (W^l h^l_{t−1}) ⊙ (V^l h^{l−1}_t), h^0_t = x^t, from a learnt first state; then a linear readout."""
 
     def __init__(
         self,
         features: int | None = None,
-        outputs: int | None = None,
+        outputs: int | None = 1,
         tokens: int | None = None,
         depth: int = 1,
         width: int = 4,
