@@ -116,6 +116,15 @@ def floating_point_counts(shapes: list[dict[str, int]]) -> list[dict[str, object
     return counted
 
 
+def whole_measurements() -> list[dict[str, object]]:
+    """CPU: exact ranks from nothing to the result, three repeats each."""
+    rows = []
+    for shape in ({"depth": 3, "width": 3, "tokens": 2}, {"depth": 2, "width": 8, "tokens": 10}):
+        r = separation_rank("self-attention", **shape)
+        rows.append({"shape": shape, "rank": r.rank, "exact": r.exact, "repeats": len(r.ranks), "seconds": r.seconds})
+    return rows
+
+
 def against_products(n: int, repeats: int) -> dict[str, object]:
     """CUDA: how much of the float64 matrix-product rate of the same run an elimination keeps."""
     device = torch.device("cuda")
@@ -203,6 +212,7 @@ def main() -> None:
         results["elimination"] = against_products(options.n or 32768, options.repeats)
     else:
         results["elimination"] = against_peers(options.n or 4000, options.repeats)
+        results["networks"] = whole_measurements()
         results["floating_point_counts"] = floating_point_counts(
             [{"depth": 2, "width": width, "tokens": 2} for width in (2, 4, 6, 8)]
             + [{"depth": 3, "width": width, "tokens": 2} for width in (2, 3)]
