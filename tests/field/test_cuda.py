@@ -40,11 +40,12 @@ def test_inverse(p, n):
 
 @pytest.mark.parametrize("p", PRIMES)
 @pytest.mark.parametrize("sizes", [(2, 7, 2), (1, 1, 1), (4, 5, 4), (12, 5, 5), (3, 700, 2)])
-def test_small_products(p, sizes):
+@pytest.mark.parametrize("batch", [1, 16, 301])
+def test_small_products(p, sizes, batch):
     m = Modulus(p)
     height, inner, width = sizes
-    left = draw_residues("left", (301, inner, height), m).transpose(1, 2)
-    right = draw_residues("right", (301, inner, width), m)
+    left = draw_residues("left", (batch, inner, height), m).transpose(1, 2)
+    right = draw_residues("right", (batch, inner, width), m)
     assert torch.equal(m.canonical(product(left.cuda(), right.cuda(), m)).cpu(), m.canonical(product(left, right, m)))
 
 

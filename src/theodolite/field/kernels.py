@@ -40,19 +40,20 @@ def invert(matrix: Tensor, p: int, singular: Tensor) -> Tensor:
 
 
 def multiply(left: Tensor, right: Tensor, p: int) -> Tensor:
-    """Batched product of very small matrices modulo p, one thread per pair: (n, i, k) and (n, k, j) to (n, i, j)."""
+    """Batched product of very small matrices modulo p, one thread per pair: (n, i, k) and (n, k, j) to (n, i, j).
+
+    The batch is laid out last in memory, so that neighbouring threads read neighbouring numbers. The result keeps that
+    layout, and a product of products does not move it again.
+    """
     batch, height, inner = left.shape
     width = right.shape[2]
-    result = torch.empty(batch, height, width, dtype=torch.float64, device=left.device)
+    a, b = left.permute(1, 2, 0).contiguous(), right.permute(1, 2, 0).contiguous()
+    result = torch.empty(height, width, batch, dtype=torch.float64, device=left.device)
     block = 128
     _compiled()["multiply"][(-(-batch // block),)](
-        *(left, right, result, batch, *left.stride(), *right.stride(), p),
-        HEIGHT=height,
-        INNER=inner,
-        WIDTH=width,
-        BLOCK=block,
+        *(a, b, result, batch, p), HEIGHT=height, INNER=inner, WIDTH=width, BLOCK=block
     )
-    return result
+    return result.permute(2, 0, 1)
 
 
 @functools.cache
@@ -108,22 +109,23 @@ def _compiled() -> dict[str, Any]:
 
     @triton.jit
     def multiply_kernel(
-        a_ptr, b_ptr, out_ptr, batch, a_n, a_i, a_k, b_n, b_k, b_j, prime,
+        a_ptr, b_ptr, out_ptr, batch, prime,
         HEIGHT: tl.constexpr, INNER: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
     ):  # fmt: skip
         p = prime.to(tl.float64)
         scale = 1.0 / p
         pair = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
         inside = pair < batch
-        a, b, out = a_ptr + pair * a_n, b_ptr + pair * b_n, out_ptr + pair * (HEIGHT * WIDTH)
+        step = tl.full([], 0, tl.int64) + batch  # a batch of 1 arrives as a constant
+        a, b, out = a_ptr + pair, b_ptr + pair, out_ptr + pair
         for i in tl.static_range(HEIGHT):
             for j in tl.static_range(WIDTH):
                 total = tl.zeros([BLOCK], dtype=tl.float64)
                 for k in tl.static_range(INNER):
-                    x = tl.load(a + i * a_i + k * a_k, mask=inside, other=0.0)
-                    y = tl.load(b + k * b_k + j * b_j, mask=inside, other=0.0)
+                    x = tl.load(a + (i * INNER + k) * step, mask=inside, other=0.0)
+                    y = tl.load(b + (k * WIDTH + j) * step, mask=inside, other=0.0)
                     total += x * y
-                tl.store(out + i * WIDTH + j, residue(total, p, scale), mask=inside)
+                tl.store(out + (i * WIDTH + j) * step, residue(total, p, scale), mask=inside)
 
     # Triton resolves the names a kernel uses among its module's globals.
     globals().update(tl=tl, residue=residue)

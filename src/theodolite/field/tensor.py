@@ -62,10 +62,8 @@ class FieldTensor(torch.Tensor):
                 "keep the computation in tensors, or measure with --mode epsilon"
             )
         with torch._C.DisableTorchFunctionSubclass():
-            if name in ("matmul", "__matmul__", "__rmatmul__") and len(args) == 2:
-                left, right = args if name != "__rmatmul__" else reversed(args)
-                if left.dim() == 1 and right.dim() > 1:  # torch would end this one with a squeeze in place
-                    return torch.matmul(left.unsqueeze(0), right).squeeze(-2)
+            if name == "linear" or (name in ("matmul", "__matmul__", "__rmatmul__") and len(args) == 2):
+                return _by_rows(func, name, args, kwargs or {})
             return func(*args, **(kwargs or {}))
 
     @classmethod
@@ -104,6 +102,20 @@ class FieldTensor(torch.Tensor):
         if isinstance(result, Tensor):
             return cls(result, modulus)
         return type(result)(cls(part, modulus) for part in result)
+
+
+def _by_rows(func: Any, name: str, args: Any, kwargs: Mapping[str, Any]) -> Any:
+    """Products with a matrix, as one matrix product over all rows where torch would take many small ones."""
+    if name == "linear":
+        return func(args[0].contiguous(), *args[1:], **kwargs) if args else func(**kwargs)
+    if kwargs:
+        return func(*args, **kwargs)
+    left, right = reversed(args) if name == "__rmatmul__" else args
+    if left.dim() == 1 and right.dim() > 1:  # torch would end this one with a squeeze in place
+        return torch.matmul(left.unsqueeze(0), right).squeeze(-2)
+    if left.dim() > 2 and right.dim() == 2:
+        return torch.matmul(left.contiguous(), right)
+    return func(*args)
 
 
 def _common_modulus(values: Any) -> Modulus:
