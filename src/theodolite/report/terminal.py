@@ -28,10 +28,12 @@ def rich_table(table: Table, width: int = 80) -> rich.table.Table:
 
 
 def print_summary(console: Console, section_title: str, summary: Summary) -> None:
-    """A section as its title, its headline, its tables, and the commands that make them again."""
+    """A section as its title, its headline, its notes, its tables, and the commands that make them again."""
     console.print()
     console.rule(Text(section_title, style="bold"), align="left", style="dim")
     console.print(Text(summary.headline))
+    for note in summary.notes:
+        console.print(Padding(Text(note, style="dim"), (0, 0, 0, 2)))
     for table in summary.tables:
         console.print()
         console.print(Text(table.title, style="bold"))
@@ -42,10 +44,6 @@ def print_summary(console: Console, section_title: str, summary: Summary) -> Non
         console.print()
         console.print(Text.assemble(("Figure in the report: ", "dim"), (figure.title, "bold")))
         _command(console, figure.command)
-    if summary.notes:
-        console.print()
-    for note in summary.notes:
-        console.print(Padding(Text(f"· {note}", style="dim"), (0, 0, 0, 1)))
 
 
 def _grid(table: Table, width: int) -> rich.table.Table:

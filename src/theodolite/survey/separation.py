@@ -20,7 +20,7 @@ _MEANING = (
 _MOST_POINTS = {"quick": 1024, "standard": 4096, "full": 12288}
 _COLUMNS = (
     Column("left_right", "left-right", "separation rank, first half of the input against the second"),
-    Column("interleaved", "inter-leaved", "separation rank, even places against odd ones"),
+    Column("interleaved", "inter- leaved", "separation rank, even places against odd ones"),
     Column("cap", "cap", "a rank no weights can exceed, proven (left-right)"),
     Column("cap_interleaved", "cap int.", "the same for the interleaved partition"),
     Column("lower", "theory ≥", "published lower bound for almost all weights"),
