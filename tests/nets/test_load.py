@@ -294,3 +294,12 @@ def test_canonical_arguments_prefers_the_nets_own_name():
     assert canonical_arguments("n", {"d_model": 3}, {"d_model": 1, "width": 2}) == {"d_model": 3}
     assert canonical_arguments("n", {"d_model": 3}, {"width": 2}) == {"width": 3}
     assert nets["self-attention"].build(d_model=6).width == 6
+
+
+def test_a_users_own_default_size_is_kept():
+    def build(features=16, outputs=2):
+        return nn.Linear(features, outputs)
+
+    found = load(build)
+    assert (found.sites, found.module.out_features) == (16, 2)
+    assert load(build, features=6).sites == 6

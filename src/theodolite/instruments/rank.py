@@ -14,7 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -75,7 +75,7 @@ def exact_rank(
     progress: Progress | None = None,
     keep: Callable[[Repeat], None] | None = None,
 ) -> RankResult:
-    """Measure; `keep` receives the repeat of largest rank, from which a certificate can be made."""
+    """Measure; `keep` receives every repeat that beats those before it, while its matrix is still there."""
     started = time.perf_counter()
     where = resolve_device(device)
     subject.module.to(where)
@@ -89,17 +89,14 @@ def exact_rank(
     cap = predicted.cap if predicted else None
     limit = points or max_points or _affordable(where)
     found: list[Repeat] = []
-    best: Repeat | None = None
     for number in range(repeats):
         draws = first if number == 0 else Draws.make(function, split, seed, number, where, prime, own_weights)
         guess = max((r.rank for r in found), default=None)
         repeat = _grow(draws, points, limit, cap, guess, progress)
-        if best is None or repeat.rank > best.rank:
-            best = repeat
+        if keep is not None and (guess is None or repeat.rank > guess):
+            keep(repeat)
         found.append(_light(repeat))
-    assert best is not None
-    if keep is not None:
-        keep(best)
+        del repeat
     return _result(function, split, found, predicted, degree, started, seed, where)
 
 
@@ -148,8 +145,8 @@ def _measure(draws: Draws, count: int, progress: Progress | None) -> Repeat:
 def _light(repeat: Repeat) -> Repeat:
     """The same repeat without its matrix."""
     e = repeat.elimination
-    small = Elimination(e.modulus, e.factors[:0], e.bounds, e.rows[: e.rank], e.columns[: e.rank])
-    return Repeat(repeat.draws, repeat.points, small, repeat.evaluate_seconds, repeat.eliminate_seconds)
+    small = replace(e, factors=e.factors.new_empty(0, 0), rows=e.pivot_rows, columns=e.pivot_columns)
+    return replace(repeat, elimination=small)
 
 
 def _result(

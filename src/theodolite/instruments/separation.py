@@ -96,7 +96,7 @@ def separation_rank(
     result = exact_rank(
         subject, partition, points=points, max_points=max_points, progress=progress, keep=keep, **common
     )
-    return replace(result, certificate=kept[0]) if kept else result
+    return replace(result, certificate=kept[-1]) if kept else result
 
 
 def _only(mode: str, owner: str, **options: Any) -> None:

@@ -113,7 +113,8 @@ def _from_object(net: Any, name: str, given: dict[str, Any], seed: int, source: 
             raise BadInput(f"for the net '{name}': {unknown('argument', foreign[0], parameters)}")
         vocabulary = "vocab" in parameters
         sequence = vocabulary or "tokens" in parameters or "tokens" in arguments
-        sizes = _sizes(arguments, sequence)
+        own = {k: parameters[k].default for k in _SUPPLIED if k in parameters}
+        sizes = _sizes({**{k: v for k, v in own.items() if type(v) is int}, **arguments}, sequence)
         passed = {k: v for k, v in {**sizes, **arguments}.items() if k in parameters}
         module = _seeded(lambda: net(**passed), seed, name)
         if not isinstance(module, nn.Module):
