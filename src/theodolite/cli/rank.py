@@ -159,13 +159,17 @@ def _lines(result: RankResult, show: Any) -> list[tuple[str, str]]:
         d = result.details
         low, high = d["interval"]
         first, last = d["d1_interval"]
-        reached = "" if d["resolved"] else f" or more: {d['points']} points do not reach it, use --points"
+        rank = f"[bold]{result.rank}[/bold]  (between {low} in the sample and {high} held out)"
+        reached = f"{d['held_out_error']:.2e} at rank {result.rank}"
+        if not d["resolved"]:
+            rank = f"[bold]≥ about {low}[/bold]  (in the sample; no upper estimate from {d['points']} points)"
+            reached = f"{d['held_out_error']:.2e} at best"
         return [
-            ("ε-rank", f"[bold]{result.rank}[/bold]{reached}"),
-            ("", f"ε = {d['epsilon']:g} (root mean square, relative), {low} to {high} over {d['resamples']} resamples"),
-            ("ε-rank, mean error", f"between {first} and {'?' if last is None else last}"),
+            ("ε-rank", rank),
+            ("ε", f"{d['epsilon']:g} of the output's root mean square, {d['resamples']} resamples"),
+            ("by mean error", f"between {first} and {'?' if last is None else last}"),
             ("effective rank", f"{d['effective_rank']:.3g}"),
-            ("held-out error", f"{d['held_out_error']:.2e} at rank {result.rank}"),
+            ("held-out error", reached),
             ("sampling", f"{d['points']} points a side, {d['inputs']} inputs, {d['dtype']}"),
         ]
     if result.saturated:

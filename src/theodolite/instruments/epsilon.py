@@ -169,20 +169,22 @@ def first_within(errors: Tensor, epsilon: float) -> int | None:
 def _summary(spectra: list[Spectrum], epsilon: float, **settings: Any) -> dict[str, Any]:
     """The ranks over all resamples and what surrounds them."""
     held = [first_within(s.held_out, epsilon) for s in spectra]
-    # A sample that does not reach ε shows only that more than its usable singular values are needed.
-    ranks = [len(s.held_out) if r is None else r for s, r in zip(spectra, held, strict=True)]
     in_sample = [first_within(s.in_sample, epsilon) or 0 for s in spectra]
+    resolved = None not in held
+    # The held-out rank is that of a function that exists, so an upper estimate; the sample's own tail is too small,
+    # so the rank it gives is a lower one. A sample whose truncations do not reach ε bounds nothing from above.
+    ranks = [r for r in held if r is not None] if resolved else in_sample
     upper_l1 = [first_within(s.held_out_l1, epsilon) for s in spectra]
     lower_l1 = [first_within(s.l1_floor, epsilon) or 0 for s in spectra]
     effective = [s.effective_rank for s in spectra]
     rank = round(statistics.median(ranks))
-    errors = [float(s.held_out[rank] if rank < len(s.held_out) else s.held_out.min()) for s in spectra]
+    errors = [float(s.held_out[rank] if resolved else s.held_out.min()) for s in spectra]
     drawn = _ladder(min(len(s.held_out) for s in spectra))
     details = {
         "epsilon": epsilon,
-        "resolved": None not in held,
-        "interval": [min(ranks), max(ranks)],
-        "in_sample_interval": [min(in_sample), max(in_sample)],
+        "resolved": resolved,
+        "interval": [min(in_sample), max(ranks) if resolved else None],
+        "spread": [min(ranks), max(ranks)],
         "d1_interval": [min(lower_l1), None if None in upper_l1 else max(r for r in upper_l1 if r is not None)],
         "effective_rank": statistics.mean(effective),
         "effective_rank_interval": [min(effective), max(effective)],

@@ -78,7 +78,7 @@ class RankResult:
             return None
         if self.mode == "epsilon":
             low, high = self.details["interval"]
-            return low, high
+            return low, float("inf") if high is None else high
         return self.lower_bound or 0, float("inf") if self.cap is None else self.cap
 
     def to_measurement(self) -> Measurement:
