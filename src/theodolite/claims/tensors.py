@@ -9,6 +9,7 @@ from typing import Any
 from theodolite.claims.contract import Claim, Outcome, Verdict, claims
 from theodolite.lab.cell import Cell, Row
 from theodolite.theory.attention import Bounds, attention_bounds, degree, mixing
+from theodolite.theory.bottleneck import T5_11B, T5_11B_PUBLISHED, excess_share
 from theodolite.theory.cap import attention_cap
 
 _SOURCE = "Tensors for deep learning theory, "
@@ -347,8 +348,14 @@ def _t7(rows: Sequence[Row]) -> Verdict:
         measured={"rank by heads (d_a = 1)": along_heads, "rank by attention width (one head)": along_width},
         detail=f"Width {_T7_WIDTH}, depth 2, 8 tokens. Read literally the claim "
         f"{'fails: rank still grows for H·d_a > d' if gains else 'holds here'}. The true form: the cap "
-        f"{sorted(caps)} does not depend on H·d_a; it is reached at {_reach(reached)}.",
+        f"{sorted(caps)} does not depend on H·d_a; it is reached at {_reach(reached)}. In T5-11B "
+        f"{excess_share(T5_11B):.0%} of the blocks' parameters lie in attention beyond its width "
+        f"(published: {_percent(T5_11B_PUBLISHED)}).",
     )
+
+
+def _percent(interval: tuple[float, float]) -> str:
+    return "–".join(f"{share:.0%}" for share in interval)
 
 
 def _reach(reached: dict[str, int | None]) -> str:
