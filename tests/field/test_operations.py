@@ -485,3 +485,22 @@ def test_reducing_first_or_last_is_the_same(expression, p, entries):
     m = Modulus(p)
     fields = [FieldTensor(m.reduce(tensor(v)), m) for v in (x, y)]
     assert (values_of(evaluate(expression, *fields, lambda v: v)) == truth).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_new_tensors_hold_residues_in_full_precision_whatever_they_ask_for(dtype):
+    m = Modulus(8388593)
+    x = FieldTensor(m.centred(torch.arange(4_000_000, 4_000_006).view(2, 3)), m)
+    ones = [torch.ones_like(x, dtype=dtype), x.new_ones(2, 3, dtype=dtype), torch.full_like(x, 1, dtype=dtype)]
+    for one in [*ones, x.new_full((2, 3), 1, dtype=dtype)]:
+        one[0] = x[0]
+        assert one.residues.dtype == torch.float64
+        assert m.canonical(one.residues)[0].tolist() == m.canonical(x.residues)[0].tolist()
+
+
+def test_new_tensors_of_integers_are_indices():
+    m = Modulus(101)
+    x = FieldTensor(m.centred(torch.arange(6).view(2, 3)), m)
+    index = x.new_zeros(2, dtype=torch.int64)
+    assert type(index) is torch.Tensor
+    assert m.canonical(x[index].residues).tolist() == [[0, 1, 2], [0, 1, 2]]

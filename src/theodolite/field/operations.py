@@ -30,6 +30,9 @@ STRUCTURAL = {
     *("zeros_like", "ones_like", "new_zeros", "new_ones", "zero_"),
 }
 
+# Operations that take a shape from a tensor and no value: whatever precision they ask for, residues are float64.
+CREATION = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
+
 ARITHMETIC: dict[str, Callable[..., Any]] = {}
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from theodolite.errors import BadInput, NotPolynomial
 from theodolite.field.modulus import Modulus
-from theodolite.field.operations import ARITHMETIC, STRUCTURAL
+from theodolite.field.operations import ARITHMETIC, CREATION, STRUCTURAL
 
 _LEAVES_THE_FIELD = {
     *(
@@ -84,6 +84,11 @@ class FieldTensor(torch.Tensor):
         if constant and kwargs.get("rounding_mode") is None:
             # Division by a constant of the net is multiplication by its inverse.
             args, name = (args[0], _inverted(args[1], modulus), *args[2:]), name.replace("div", "mul")
+        dtype = kwargs.get("dtype")
+        if name in CREATION and dtype is not None:
+            if not dtype.is_floating_point:  # indices and masks beside the values: a plain tensor is what they are
+                return func(*_residues(args, modulus), **kwargs)
+            kwargs["dtype"] = torch.float64
         if name in STRUCTURAL:
             result = func(*_residues(args, modulus), **_residues(kwargs, modulus))
         else:
