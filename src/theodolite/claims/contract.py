@@ -25,7 +25,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Claim:
-    """`rule` says in words what `decide` computes; neither sees a number before the run."""
+    """`rule` says in words what `decide` computes; it is written before the run, and a later change is recorded."""
 
     id: str
     statement: str
