@@ -148,8 +148,14 @@ def test_a_note_shows_on_keyboard_focus_and_leaves_on_escape(opened: Opener, ran
     tip = page.locator("#tip")
     tip.wait_for(state="visible")
     assert tip.inner_text() == rank_table.columns[0].note
+    page.mouse.wheel(0, 40)  # focus by keyboard scrolls too: the note stays with its header
+    page.wait_for_timeout(200)
+    assert tip.is_visible()
     page.keyboard.press("Escape")
     tip.wait_for(state="hidden")
+    page.mouse.wheel(0, 40)
+    page.wait_for_timeout(200)
+    assert not tip.is_visible()
 
 
 def test_downloads_hold_the_exact_values(opened: Opener, rank_table: Table, rank_figure: Figure) -> None:

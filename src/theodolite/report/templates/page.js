@@ -51,23 +51,27 @@
   /* Notes on columns, shown by pointer or focus, hidden by Escape. */
   const tip = document.getElementById("tip");
   const hideTip = () => { tip.hidden = true; };
+  const showTip = (button) => {
+    tip.textContent = button.dataset.note;
+    tip.hidden = false;
+    const at = button.getBoundingClientRect(), size = tip.getBoundingClientRect();
+    const left = Math.min(Math.max(8, at.left), document.documentElement.clientWidth - size.width - 8);
+    const above = at.top - size.height - 6;
+    tip.style.left = `${Math.max(8, left)}px`;
+    tip.style.top = `${above > 4 ? above : at.bottom + 6}px`;
+  };
   for (const button of all("[data-note]")) {
-    const showTip = () => {
-      tip.textContent = button.dataset.note;
-      tip.hidden = false;
-      const at = button.getBoundingClientRect(), size = tip.getBoundingClientRect();
-      const left = Math.min(Math.max(8, at.left), document.documentElement.clientWidth - size.width - 8);
-      const above = at.top - size.height - 6;
-      tip.style.left = `${Math.max(8, left)}px`;
-      tip.style.top = `${above > 4 ? above : at.bottom + 6}px`;
-    };
-    button.addEventListener("mouseenter", showTip);
-    button.addEventListener("focus", () => { if (button.matches(":focus-visible")) showTip(); });
+    button.addEventListener("mouseenter", () => showTip(button));
+    button.addEventListener("focus", () => { if (button.matches(":focus-visible")) showTip(button); });
     button.addEventListener("mouseleave", hideTip);
     button.addEventListener("blur", hideTip);
   }
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
-  document.addEventListener("scroll", hideTip, { passive: true, capture: true });
+  /* Focus by keyboard scrolls the page itself: the note then moves with its header instead of vanishing. */
+  document.addEventListener("scroll", () => {
+    const focused = document.activeElement;
+    if (!tip.hidden && focused?.matches("[data-note]:focus-visible")) showTip(focused); else hideTip();
+  }, { passive: true, capture: true });
 
   /* Downloads, made from the embedded data. */
   const seriesOf = (figure) => figure.plots.flatMap((plot, panel) => plot.data
