@@ -8,13 +8,8 @@ elimination are counted as 2n³/3. Every figure is the median of repeated runs a
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import platform
-import statistics
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -26,45 +21,9 @@ from theodolite.instruments.scalar import ScalarFunction
 from theodolite.instruments.separation import separation_rank
 from theodolite.nets.load import load
 from theodolite.partition import Partition
+from timing import hardware, timed
 
 MODULUS = Modulus(8388449)
-
-
-def timed(run: Callable[[], object], repeats: int, device: torch.device, warm_up: bool = True) -> float:
-    def once() -> float:
-        _synchronise(device)
-        tick = time.perf_counter()
-        run()
-        _synchronise(device)
-        return time.perf_counter() - tick
-
-    if warm_up:
-        once()
-    return statistics.median(once() for _ in range(repeats))
-
-
-def _synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-
-
-def hardware(device: torch.device) -> dict[str, object]:
-    cpu = next(
-        (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.processor()
-    )
-    return {
-        "cpu": cpu,
-        "threads": torch.get_num_threads(),
-        "gpu": torch.cuda.get_device_name(device) if device.type == "cuda" else None,
-        "torch": str(torch.__version__),
-        "python": platform.python_version(),
-        "date": datetime.date.today().isoformat(),
-    }
-
-
-def _cpuinfo() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []
 
 
 def against_peers(n: int, repeats: int) -> dict[str, object]:

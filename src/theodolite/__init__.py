@@ -1,7 +1,8 @@
 """Theodolite surveys what a neural architecture can express, and what gradient descent can make it learn.
 
 `separation_rank` measures how strongly a network ties two groups of inputs together, exactly where it is polynomial;
-`verify` checks a certificate of such a rank; `run_survey` turns all instruments on networks; `check_claims` puts the
+`verify` checks a certificate of such a rank; `learn` trains networks on tasks, many at once, `runs` reads what was
+kept and `compare` sets it side by side; `run_survey` turns all instruments on networks; `check_claims` puts the
 sources' theorems beside measurements; `list_nets` and `list_tasks` show what is registered.
 """
 
@@ -18,37 +19,39 @@ if TYPE_CHECKING:
     from theodolite.claims.contract import check_claims
     from theodolite.instruments.certificate import verify
     from theodolite.instruments.separation import separation_rank
+    from theodolite.lab.compare import compare
+    from theodolite.lab.learn import learn
+    from theodolite.lab.runs import runs
     from theodolite.measurement import Measurement
     from theodolite.nets.contract import list_nets
     from theodolite.survey.run import run_survey
-    from theodolite.survey.section import Section
-    from theodolite.tasks.contract import Batch, TaskSpec, list_tasks
+    from theodolite.tasks.contract import list_tasks
 
 __all__ = [
-    "Batch",
     "Measurement",
     "Partition",
-    "Section",
-    "TaskSpec",
     "TheodoliteError",
     "check_claims",
+    "compare",
+    "learn",
     "list_nets",
     "list_tasks",
     "run_survey",
+    "runs",
     "separation_rank",
     "verify",
 ]
 
 # Loaded on first use, so that the command line starts without torch.
 _HOMES = {
-    "Batch": "theodolite.tasks",
     "Measurement": "theodolite.measurement",
-    "Section": "theodolite.survey.section",
-    "TaskSpec": "theodolite.tasks",
     "check_claims": "theodolite.claims",
+    "compare": "theodolite.lab.compare",
+    "learn": "theodolite.lab.learn",
     "list_nets": "theodolite.nets",
     "list_tasks": "theodolite.tasks",
     "run_survey": "theodolite.survey.run",
+    "runs": "theodolite.lab.runs",
     "separation_rank": "theodolite.instruments.separation",
     "verify": "theodolite.instruments.certificate",
 }

@@ -30,6 +30,26 @@ class NotEnoughMemory(BadInput):
     """A computation would need more memory than there is; the message says how much."""
 
 
+class StoreError(BadInput):
+    """The store, or a checkpoint in it, cannot be read or written."""
+
+
+class DiskFull(StoreError):
+    """Nothing more can be written; what was written before is intact."""
+
+
+class ClaimLost(StoreError):
+    """Another command took over a group that this one was running."""
+
+
+class NotApplicable(BadInput):
+    """A built-in net and a task that do not fit; the message is the reason."""
+
+
+class CellsFailed(BadInput):
+    """Some cells could not be run; the others are finished and kept."""
+
+
 class Finding(TheodoliteError):
     """The command ran and found what the user asked to fail on."""
 

@@ -9,7 +9,18 @@ import sys
 
 import pytest
 
-COMMANDS = (["survey"], ["rank"], ["verify"], ["claims", "list"], ["claims", "check"], ["nets"], ["tasks"])
+COMMANDS = (
+    ["survey"],
+    ["rank"],
+    ["verify"],
+    ["learn"],
+    ["runs"],
+    ["compare"],
+    ["claims", "list"],
+    ["claims", "check"],
+    ["nets"],
+    ["tasks"],
+)
 
 
 @pytest.mark.parametrize("command", [[], *COMMANDS])

@@ -233,50 +233,11 @@ def test_polynomial_mlp_by_explicit_loops():
     same(net(x), hidden @ net.read.weight.T)
 
 
-def test_lstm_is_torchs():
-    """nn.LSTM fails under vmap, so ours is written out: the same numbers with the same weights."""
-    ours, torchs = doubled(LSTM(features=3, width=4, depth=1)), nn.LSTM(3, 4, batch_first=True).double()
-    layer = ours.layers[0]
-    keep, admit, show, new = range(4)
-    order = [admit, keep, new, show]  # torch stacks input, forget, cell, output
-    with torch.no_grad():
-        take = lambda w: torch.cat([w.chunk(4)[i] for i in order])
-        torchs.weight_ih_l0.copy_(take(layer.into.weight))
-        torchs.bias_ih_l0.copy_(take(layer.into.bias))
-        torchs.weight_hh_l0.copy_(take(layer.across.weight))
-        torchs.bias_hh_l0.zero_()
-    x = inputs(2, 5, 3)
-    same(layer(x), torchs(x)[0])
-    same(ours(x), ours.read(torchs(x)[0]))
-
-
-def test_transformer_block_is_torchs():
-    ours = doubled(Transformer(features=3, width=4, heads=2, depth=1))
-    torchs = nn.TransformerEncoderLayer(
-        4, 2, dim_feedforward=16, activation="gelu", batch_first=True, norm_first=True, dropout=0.0
-    ).double()
-    block = ours.blocks[0]
-    pairs = [
-        (torchs.self_attn.in_proj_weight, block.project.weight),
-        (torchs.self_attn.in_proj_bias, block.project.bias),
-        (torchs.self_attn.out_proj.weight, block.combine.weight),
-        (torchs.self_attn.out_proj.bias, block.combine.bias),
-        *((getattr(torchs.norm1, n), getattr(block.before_attention, n)) for n in ("weight", "bias")),
-        *((getattr(torchs.norm2, n), getattr(block.before_mlp, n)) for n in ("weight", "bias")),
-        *((getattr(torchs.linear1, n), getattr(block.mlp[0], n)) for n in ("weight", "bias")),
-        *((getattr(torchs.linear2, n), getattr(block.mlp[2], n)) for n in ("weight", "bias")),
-    ]
-    with torch.no_grad():
-        for target, source in pairs:
-            target.copy_(source)
-    x = inputs(2, 5, 4)
-    same(block(x), torchs(x))
-
-
 def test_attention_without_positions_commutes_with_permutations():
     order = torch.tensor([2, 0, 3, 1])
+    bare = {"transformer": {"positions": "none", "causal": False}}
     for name in ("self-attention", "degree-attention", "transformer"):
-        net = doubled(nets[name].build(features=4, outputs=2, depth=2, width=4))
+        net = doubled(nets[name].build(features=4, outputs=2, depth=2, width=4, **bare.get(name, {})))
         x = inputs(2, 4, 4)
         same(net(x[:, order]), net(x)[:, order])
 

@@ -7,7 +7,7 @@ import traceback
 
 import typer
 
-from theodolite.cli import claims, listing, rank, survey, verify
+from theodolite.cli import claims, compare, learn, listing, rank, runs, survey, verify
 from theodolite.errors import TheodoliteError
 from theodolite.version import __version__
 
@@ -22,6 +22,9 @@ app = typer.Typer(
 app.command("survey")(survey.survey)
 app.command("rank")(rank.rank)
 app.command("verify")(verify.verify)
+app.command("learn")(learn.learn)
+app.command("runs")(runs.runs)
+app.command("compare")(compare.compare)
 app.add_typer(claims.app, name="claims")
 app.command("nets")(listing.nets)
 app.command("tasks")(listing.tasks)

@@ -45,16 +45,17 @@ def prepare(threads: int | None, verbose: bool, log_file: Path | None) -> None:
         torch.set_num_threads(threads)
 
 
-def parse_arguments(pairs: Sequence[str] | None) -> dict[str, Any]:
+def parse_arguments(pairs: Sequence[str] | None, option: str = "--arg") -> dict[str, Any]:
     """`key=value` texts; a value that reads as JSON is one (numbers, true, null), any other is text."""
     result: dict[str, Any] = {}
     for pair in pairs or ():
         key, equals, text = pair.partition("=")
         if not equals or not key.strip():
-            raise BadInput(f"--arg '{pair}' is not KEY=VALUE: write for example --arg width=8")
-        name = key.strip().replace("-", "_")
+            raise BadInput(f"{option} '{pair}' is not KEY=VALUE: write for example {option} width=8")
+        owner, dot, field = key.strip().rpartition(".")  # a task's name before the dot keeps its dashes
+        name = f"{owner}{dot}{field.replace('-', '_')}"
         if name in result:
-            raise BadInput(f"--arg '{name}' is given twice: give it once")
+            raise BadInput(f"{option} '{name}' is given twice: give it once")
         try:
             result[name] = json.loads(text)
         except json.JSONDecodeError:
@@ -80,7 +81,7 @@ class Bar:
             self._progress.reset(self._task, description=label, total=1.0 if share else None)
         self._progress.advance(self._task, share)
 
-    def count(self, done: int, total: int, label: str) -> None:
+    def count(self, done: float, total: float, label: str) -> None:
         self._progress.update(self._task, description=label, completed=done, total=total)
 
 

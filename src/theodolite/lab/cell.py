@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from theodolite.measurement import canonical, seed_of
@@ -31,11 +31,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """What a cell gave: plain JSON, or the sentence that says why it could not be measured."""
+    """What a cell gave: plain JSON, or the sentence that says why it could not be measured.
+
+    `result` is what the same cell gives again; `facts` say how it was obtained this time (seconds, device, batching,
+    provenance, when it finished), and two rows that differ only there are equal.
+    """
 
     cell: Cell
     result: Mapping[str, Any]
     error: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __getitem__(self, name: str) -> Any:
         return self.result[name]

@@ -2,6 +2,9 @@
 
 Sequences map (batch, token, feature) to (batch, token, output), or to (batch, output) where the net pools its tokens;
 vectors map (batch, feature) to (batch, output). A factory takes `features`, `outputs`, `tokens` and shape arguments.
+
+A sequence net that is trained (all that are not polynomial) is called as `forward(x, present=None)`: `present`, of
+(batch, token), is true where a token is real. Padding stands on the right and never affects a real token's output.
 """
 
 from __future__ import annotations
@@ -126,3 +129,10 @@ def positive(**sizes: int) -> None:
     for name, size in sizes.items():
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise BadInput(f"{name.replace('_', ' ')} must be a whole number of at least 1, not {size!r}")
+
+
+def choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse what is not one of the choices."""
+    if value not in choices:
+        listed = f"{', '.join(choices[:-1])} or {choices[-1]}"
+        raise BadInput(f"{name.replace('_', ' ')} must be {listed}, not {value!r}")

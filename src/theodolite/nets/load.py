@@ -7,7 +7,8 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -39,39 +40,103 @@ class Subject:
     registered: bool = False
 
 
+@dataclass(frozen=True)
+class Blueprint:
+    """What `load` builds a subject from. `known` are the arguments of the factory with their defaults."""
+
+    name: str
+    factory: Callable[..., Any]
+    arguments: Mapping[str, Any]
+    known: Mapping[str, Any]
+    kind: Literal["sequence", "vector"]
+    shape: Mapping[str, Any]
+    vocab: int | None = None
+    version: int = 1
+    source: str | None = None
+    registered: bool = False
+    built: bool = False  # a module or a function at hand: it takes no arguments
+
+    def build(self, **changed: Any) -> nn.Module:
+        """The module, from torch's global generator as it stands; `changed` arguments replace those planned."""
+        try:
+            module = self.factory(**{**self.arguments, **changed})
+        except TheodoliteError as error:
+            if not self.registered:
+                raise
+            raise type(error)(f"for the net '{self.name}': {error}") from error
+        except Exception as error:
+            if self.registered:
+                raise
+            raise BadInput(f"'{self.name}' could not be built: {type(error).__name__}: {error}") from error
+        if not isinstance(module, nn.Module):
+            raise BadInput(f"'{self.name}' built a {type(module).__name__} instead of an nn.Module: return a module")
+        return module
+
+
 def load(net: str | nn.Module | Callable[..., Any], seed: int = 0, **shape: Any) -> Subject:
     """The subject a user means. Arguments that are None count as not given; unknown ones are refused."""
+    plan = blueprint(net, **shape)
+    with seeded(seed):
+        module = plan.build()
+    # A registered net may choose its own number of features, such as its width, when none is given.
+    own = getattr(module, "features", None) if plan.registered else None
+    features = int(own or plan.shape.get("features", 1))
+    sequence = plan.kind == "sequence"
+    return Subject(
+        name=plan.name,
+        module=module.eval(),
+        kind=plan.kind,
+        sites=int(plan.shape["tokens"]) if sequence else features,
+        features=features if sequence and plan.vocab is None else 1,
+        shape=plan.shape,
+        vocab=plan.vocab,
+        version=plan.version,
+        source=plan.source,
+        registered=plan.registered,
+    )
+
+
+def blueprint(net: str | nn.Module | Callable[..., Any], **shape: Any) -> Blueprint:
+    """What `load` would build, not built yet: the factory, its arguments resolved and checked, the input's shape."""
     given = {name: value for name, value in shape.items() if value is not None}
     if not isinstance(net, str):
-        return _from_object(net, getattr(net, "__name__", type(net).__name__), given, seed, source=None)
+        return _of_object(net, getattr(net, "__name__", type(net).__name__), given, source=None)
     if ":" in net or net.endswith(".py"):
-        return _from_file(net, given, seed)
+        return _of_file(net, given)
     entry = nets[net]
-    arguments = canonical_arguments(net, given, entry.arguments)
-    arguments = {**{k: v for k, v in entry.defaults.items() if k in entry.arguments}, **arguments}
+    known = entry.arguments
+    arguments = canonical_arguments(net, given, known)
+    arguments = {**{k: v for k, v in entry.defaults.items() if k in known}, **arguments}
     for name, value in arguments.items():
-        if isinstance(entry.arguments[name], bool):
+        if isinstance(known[name], bool):
             if not isinstance(value, bool):
                 raise BadInput(f"{name} of '{net}' is switched on or off: use true or false, not {value!r}")
+        elif isinstance(known[name], str):
+            if not isinstance(value, str):
+                raise BadInput(f"{name} of '{net}' is a word, such as {known[name]}, not {value!r}")
         else:
             positive(**{name: value})
-    module = _seeded(lambda: entry.factory(**arguments), seed)
-    features = int(getattr(module, "features", 0) or arguments["features"])
-    sites = int(arguments["tokens"]) if entry.kind == "sequence" else features
-    described = {k: v for k, v in {**entry.arguments, **arguments}.items() if v is not None}
-    return Subject(
+    return Blueprint(
         name=net,
-        module=module.eval(),
+        factory=entry.factory,
+        arguments=arguments,
+        known=known,
         kind=entry.kind,
-        sites=sites,
-        features=features if entry.kind == "sequence" else 1,
-        shape=described,
+        shape={k: v for k, v in {**known, **arguments}.items() if v is not None},
         version=entry.version,
         registered=True,
     )
 
 
-def _from_file(text: str, given: dict[str, Any], seed: int) -> Subject:
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Torch's global generator set for the while and put back after."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+def _of_file(text: str, given: dict[str, Any]) -> Blueprint:
     path_text, _, name = text.rpartition(":")
     path = Path(path_text)
     if not name or not path_text:
@@ -93,48 +158,47 @@ def _from_file(text: str, given: dict[str, Any], seed: int) -> Subject:
     if not hasattr(loaded, name):
         public = [n for n, v in vars(loaded).items() if not n.startswith("_") and callable(v)]
         raise BadInput(f"in '{path_text}': {unknown('class or function', name, public)}")
-    return _from_object(getattr(loaded, name), f"{path.name}:{name}", given, seed, source=digest)
+    return _of_object(getattr(loaded, name), f"{path.name}:{name}", given, source=digest)
 
 
-def _from_object(net: Any, name: str, given: dict[str, Any], seed: int, source: str | None) -> Subject:
+def _of_object(net: Any, name: str, given: dict[str, Any], source: str | None) -> Blueprint:
     """A module, a function of the input, or what builds a module from the arguments it names."""
+    factory, known, arguments, built = net, {}, {}, False
     if isinstance(net, nn.Module) or _computes(net, given):
         rest = [k for k in given if k not in _SUPPLIED]
         if rest:
             raise BadInput(f"'{name}' is built already, so '{rest[0]}' cannot be set: pass its class instead")
-        module = copy.deepcopy(net) if isinstance(net, nn.Module) else _Function(net)
-        sequence, vocabulary = "tokens" in given, "vocab" in given
-        sizes = _sizes(given, sequence or vocabulary)
+        factory, built = (lambda: copy.deepcopy(net) if isinstance(net, nn.Module) else _Function(net)), True
+        vocabulary = "vocab" in given
+        sequence = vocabulary or "tokens" in given
+        sizes = _sizes(given, sequence)
     elif callable(net):
         parameters = _parameters(net, name)
-        arguments = canonical_arguments(name, given, {**dict.fromkeys(parameters), **_SUPPLIED})
-        foreign = [k for k in arguments if k not in parameters and k not in _SUPPLIED]
+        known = {k: None if p.default is p.empty else p.default for k, p in parameters.items()}
+        chosen = canonical_arguments(name, given, {**dict.fromkeys(parameters), **_SUPPLIED})
+        foreign = [k for k in chosen if k not in parameters and k not in _SUPPLIED]
         if foreign:
             raise BadInput(f"for the net '{name}': {unknown('argument', foreign[0], parameters)}")
         vocabulary = "vocab" in parameters
-        sequence = vocabulary or "tokens" in parameters or "tokens" in arguments
+        sequence = vocabulary or "tokens" in parameters or "tokens" in chosen
         own = {k: parameters[k].default for k in _SUPPLIED if k in parameters}
-        sizes = _sizes({**{k: v for k, v in own.items() if type(v) is int}, **arguments}, sequence)
-        passed = {k: v for k, v in {**sizes, **arguments}.items() if k in parameters}
-        module = _seeded(lambda: net(**passed), seed, name)
-        if not isinstance(module, nn.Module):
-            raise BadInput(f"'{name}' built a {type(module).__name__} instead of an nn.Module: return a module")
+        sizes = _sizes({**{k: v for k, v in own.items() if type(v) is int}, **chosen}, sequence)
+        arguments = {k: v for k, v in {**sizes, **chosen}.items() if k in parameters}
         defaults = {k: p.default for k, p in parameters.items() if isinstance(p.default, int | float | str)}
-        given = {**defaults, **passed, **arguments}
+        given = {**defaults, **arguments, **chosen}
     else:
         raise BadInput(f"'{name}' is a {type(net).__name__}: pass an nn.Module, its class or a factory")
-    sequence = sequence or vocabulary
-    per_token = 1 if vocabulary else sizes["features"]
     extent = {"tokens": sizes["tokens"]} if sequence else {}
-    return Subject(
+    return Blueprint(
         name=name,
-        module=module.eval(),
+        factory=factory,
+        arguments=arguments,
+        known=known,
         kind="sequence" if sequence else "vector",
-        sites=sizes["tokens"] if sequence else sizes["features"],
-        features=per_token if sequence else 1,
         shape={**given, **extent, **({} if vocabulary else {"features": sizes["features"]})},
         vocab=sizes["vocab"] if vocabulary else None,
         source=source,
+        built=built,
     )
 
 
@@ -171,17 +235,3 @@ def _sizes(given: Mapping[str, Any], sequence: bool) -> dict[str, int]:
     sizes = {name: given.get(name, value) for name, value in default.items()}
     positive(**sizes)
     return sizes
-
-
-def _seeded(build: Callable[[], Any], seed: int, name: str | None = None) -> Any:
-    """Build with torch's global generator set for the while and put back after."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        try:
-            return build()
-        except TheodoliteError:
-            raise
-        except Exception as error:
-            if name is None:
-                raise
-            raise BadInput(f"'{name}' could not be built: {type(error).__name__}: {error}") from error

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import positive, register
+from theodolite.nets.recurrent import runs_alone, start_uniformly
 
 
 class LSTMLayer(nn.Module):
+    """The gates stand in the order keep, admit, show, new: the first three share one sigmoid."""
+
     def __init__(self, features: int, width: int) -> None:
         super().__init__()
         self.width = width
         self.into = nn.Linear(features, 4 * width)
         self.across = nn.Linear(width, 4 * width, bias=False)
+        start_uniformly(self, width)
 
     def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
-        entering = self.into(x)
-        hidden = cell = entering.new_zeros(x.shape[0], self.width)
+        hidden = cell = x.new_zeros(x.shape[0], self.width)
+        if runs_alone(x):
+            state, weights = (hidden[None], cell[None]), [self._as_torch(w) for w in self.parameters()]
+            into, bias, across = weights
+            return torch.lstm(x, state, [into, across, bias, torch.zeros_like(bias)], True, 1, 0.0, False, False, True)[
+                0
+            ]
         states = []
-        for t in range(x.shape[1]):
-            keep, admit, show, new = (entering[:, t] + self.across(hidden)).chunk(4, dim=-1)
-            cell = torch.sigmoid(keep) * cell + torch.sigmoid(admit) * torch.tanh(new)
-            hidden = torch.sigmoid(show) * torch.tanh(cell)
+        for entering in self.into(x.transpose(0, 1)).unbind(0):  # tokens first: each is one block of memory
+            gates, new = (entering + self.across(hidden)).split((3 * self.width, self.width), dim=-1)
+            keep, admit, show = torch.sigmoid(gates).chunk(3, dim=-1)
+            cell = keep * cell + admit * torch.tanh(new)
+            hidden = show * torch.tanh(cell)
             states.append(hidden)
         return torch.stack(states, dim=1)
+
+    def _as_torch(self, weight: Tensor) -> Tensor:
+        """The gates in the order of `torch.nn.LSTM`: admit, keep, new, show."""
+        keep, admit, show, new = weight.chunk(4, dim=0)
+        return torch.cat((admit, keep, new, show))
 
 
 @register(
@@ -33,9 +48,12 @@ class LSTMLayer(nn.Module):
     summary="long short-term memory",
     kind="sequence",
     polynomial=False,
+    version=2,
     defaults={"features": 4, "tokens": 8},
 )
 class LSTM(nn.Module):
+    """`depth` layers; a token's output depends on no later token, so `present` is not needed."""
+
     def __init__(
         self, features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32
     ) -> None:
@@ -45,5 +63,7 @@ class LSTM(nn.Module):
         self.layers = nn.Sequential(*(LSTMLayer(size, width) for size in sizes))
         self.read = nn.Linear(width, outputs)
 
-    def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token output"]:
+    def forward(
+        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
+    ) -> Float[Tensor, "batch token output"]:
         return self.read(self.layers(x))

@@ -1,43 +1,94 @@
-"""The softmax Transformer: pre-norm blocks of attention and a two-layer perceptron, no positions, no mask."""
+"""The softmax Transformer: pre-norm blocks of attention and a two-layer perceptron, in series or side by side."""
 
 from __future__ import annotations
 
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import positive, register
+from theodolite.nets.contract import choice, positive, register
+from theodolite.nets.positions import rotate, rotation, sinusoidal
+
+Turns = tuple[Tensor, Tensor]
 
 
 class TransformerBlock(nn.Module):
-    def __init__(self, width: int, heads: int) -> None:
+    """Serial: attention, then the perceptron, each with its own norm. Parallel: both read one norm, both are added."""
+
+    def __init__(self, width: int, heads: int, parallel: bool = False) -> None:
         super().__init__()
         self.heads = heads
         self.before_attention = nn.LayerNorm(width)
         self.project = nn.Linear(width, 3 * width)
         self.combine = nn.Linear(width, width)
-        self.before_mlp = nn.LayerNorm(width)
+        self.before_mlp = None if parallel else nn.LayerNorm(width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
-    def forward(self, x: Float[Tensor, "batch token width"]) -> Float[Tensor, "batch token width"]:
-        x = x + self.attend(self.before_attention(x))
+    def forward(
+        self,
+        x: Float[Tensor, "batch token width"],
+        bias: Float[Tensor, "*any query key"] | None = None,
+        turns: Turns | None = None,
+    ) -> Float[Tensor, "batch token width"]:
+        normed = self.before_attention(x)
+        if self.before_mlp is None:
+            return x + self.attend(normed, bias, turns) + self.mlp(normed)
+        x = x + self.attend(normed, bias, turns)
         return x + self.mlp(self.before_mlp(x))
 
-    def attend(self, x: Float[Tensor, "batch token width"]) -> Float[Tensor, "batch token width"]:
-        projected = self.project(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        query, key, value = projected.unbind(0)
-        weights = torch.softmax(query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1]), dim=-1)
-        return self.combine((weights @ value).transpose(1, 2).flatten(-2))
+    def attend(
+        self,
+        x: Float[Tensor, "batch token width"],
+        bias: Float[Tensor, "*any query key"] | None,
+        turns: Turns | None,
+    ) -> Float[Tensor, "batch token width"]:
+        projected = self.project(x).unflatten(-1, (3 * self.heads, -1))
+        if turns is None:
+            query, key, value = (part.transpose(1, 2) for part in projected.chunk(3, dim=2))
+        else:
+            both, value = projected.split((2 * self.heads, self.heads), dim=2)
+            query, key = rotate(both, turns).transpose(1, 2).chunk(2, dim=1)
+            value = value.transpose(1, 2)
+        return self.combine(attention(query, key, value, bias).transpose(1, 2).flatten(-2))
+
+
+def attention(
+    query: Float[Tensor, "batch head query attention_width"],
+    key: Float[Tensor, "batch head key attention_width"],
+    value: Float[Tensor, "batch head key attention_width"],
+    bias: Float[Tensor, "*any query key"] | None = None,
+) -> Float[Tensor, "batch head query attention_width"]:
+    """softmax(Q Kᵀ / √d + bias) V; a bias of −∞ hides a key, and its weight and gradient are exactly 0."""
+    scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-1, -2)
+    return torch.softmax(scores if bias is None else scores + bias, dim=-1) @ value
+
+
+def hidden_keys(
+    like: Float[Tensor, "batch token width"], present: Bool[Tensor, "batch token"] | None, causal: bool
+) -> Float[Tensor, "*any token token"] | None:
+    """0 where a token sees another and −∞ where it does not; every token sees itself, so that no row is empty.
+
+    Padding stands on the right, so a causal mask hides it from every real token already.
+    """
+    if present is None and not causal:
+        return None
+    place = torch.arange(like.shape[1], device=like.device)
+    if causal or present is None:
+        seen = place[:, None] >= place
+    else:
+        seen = present[:, None, None, :] | (place[:, None] == place)
+    return torch.zeros(seen.shape, dtype=like.dtype, device=like.device).masked_fill(~seen, -math.inf)
 
 
 @register(
     name="transformer",
-    summary="softmax Transformer, pre-norm, no positions",
+    summary="softmax Transformer, pre-norm, serial or parallel blocks, with or without positions and a causal mask",
     kind="sequence",
     polynomial=False,
+    version=2,
     defaults={"features": 4, "tokens": 8},
 )
 class Transformer(nn.Module):
@@ -49,14 +100,33 @@ class Transformer(nn.Module):
         depth: int = 2,
         width: int = 32,
         heads: int = 4,
+        block: str = "serial",
+        positions: str = "rotary",
+        causal: bool = True,
     ) -> None:
         super().__init__()
         positive(features=features, outputs=outputs, depth=depth, width=width, heads=heads)
+        choice("block", block, ("serial", "parallel"))
+        choice("positions", positions, ("none", "sinusoidal", "rotary"))
         if width % heads:
             raise BadInput(f"{heads} heads do not divide width {width}: choose a divisor of it")
+        if positions == "rotary" and width < 2 * heads:
+            raise BadInput(f"rotary positions turn pairs of numbers and {heads} heads of width {width} have one each")
+        self.width, self.attention_width = width, width // heads
+        self.positions, self.causal = positions, causal
         self.embed = nn.Linear(features, width)
-        self.blocks = nn.Sequential(*(TransformerBlock(width, heads) for _ in range(depth)))
+        self.blocks = nn.ModuleList(TransformerBlock(width, heads, block == "parallel") for _ in range(depth))
         self.read = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, outputs))
 
-    def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token output"]:
-        return self.read(self.blocks(self.embed(x)))
+    def forward(
+        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
+    ) -> Float[Tensor, "batch token output"]:
+        x = self.embed(x)
+        tokens = x.shape[1]
+        if self.positions == "sinusoidal":
+            x = x + sinusoidal(tokens, self.width, x)
+        turns = rotation(tokens, self.attention_width, x) if self.positions == "rotary" else None
+        bias = hidden_keys(x, present, self.causal)
+        for block in self.blocks:
+            x = block(x, bias, turns)
+        return self.read(x)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from theodolite.registry import Registry
+from theodolite.errors import BadInput
+from theodolite.registry import Registry, unknown
 
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """Shapes and scoring. `vocab` is None for real inputs; `lengths` are those of training, None for vectors."""
+    """Shapes and scoring. `vocab` is None for real inputs; `lengths` are those of training, None for vectors.
+
+    `chance` is the score of the best constant answer: for a task on sequences the share of scored positions it is
+    right at, averaged over the training lengths, all equally likely. `limit` is the largest length the task exists
+    for, None where any will do.
+    """
 
     kind: Literal["sequence", "vector"]
     features: int
@@ -24,11 +31,22 @@ class TaskSpec:
     loss: Literal["cross-entropy", "hinge", "square"]
     chance: float
     solved: float
+    limit: int | None = None
+
+    @property
+    def score(self) -> Literal["accuracy", "explained variance"]:
+        """What `chance` and `solved` are shares of; explained variance is 1 − MSE / variance of the targets."""
+        return "explained variance" if self.loss == "square" else "accuracy"
 
 
 @dataclass(frozen=True)
 class Batch:
-    """`inputs` (members, batch, …), `targets` of the same leading shape, `mask` true where a target is scored."""
+    """What a net reads, what it should answer, and where the answer counts.
+
+    Sequences: `inputs` (members, batch, token), int64 ids. Vectors: `inputs` (members, batch, features), float32.
+    `targets` and `mask` (members, batch, token), or (members, batch, outputs) for vectors. Targets are int64 class ids
+    for cross-entropy, ±1 for hinge and real numbers for square, both float32; `mask` is true where one is scored.
+    """
 
     inputs: Tensor
     targets: Tensor
@@ -37,7 +55,7 @@ class Batch:
 
 @runtime_checkable
 class Task(Protocol):
-    """A frozen dataclass whose fields are what `--task-arg` sets; every field changes the data."""
+    """A frozen dataclass whose fields, all with defaults, are what `--task-arg` sets; every field changes the data."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -60,13 +78,77 @@ tasks: Registry[type[Task]] = Registry("task")
 
 def list_tasks() -> list[dict[str, Any]]:
     """Every registered task: name, shapes and scoring at its defaults, fields that can be set, one line."""
-    return [
-        {
-            "name": name,
-            **asdict(task().spec),
-            "arguments": {f.name: f.default for f in fields(cast("Any", task))},
-            "summary": task.summary,
-            "version": task.version,
-        }
-        for name, task in tasks.items()
-    ]
+    listed = []
+    for name, kind in tasks.items():
+        task = kind()
+        listed.append(
+            {
+                "name": name,
+                **asdict(task.spec),
+                "score": task.spec.score,
+                "arguments": _arguments(task),
+                "summary": task.summary,
+                "version": task.version,
+            }
+        )
+    return listed
+
+
+def make_task(name: str, arguments: Mapping[str, Any]) -> Task:
+    """The registered task with these fields; an unknown field and a value of another type are refused."""
+    kind = tasks[name]
+    defaults = _arguments(kind())
+    values = {}
+    for argument, value in arguments.items():
+        if argument not in defaults:
+            raise BadInput(f"for the task '{name}': {unknown('field', argument, defaults)}")
+        values[argument] = _typed(name, argument, value, defaults[argument])
+    return kind(**values)
+
+
+def check_length(task: Task, length: int | None) -> int:
+    """The length to draw: the longest of training where none is given; 1 for vectors, which have none to give."""
+    spec = task.spec
+    if spec.lengths is None:
+        if length is not None:
+            raise BadInput(f"the task '{task.name}' reads vectors, which have no length: leave out the length {length}")
+        return 1
+    if length is None:
+        return spec.lengths[1]
+    if length < 1 or (spec.limit is not None and length > spec.limit):
+        range_ = "1 or more" if spec.limit is None else f"1 to {spec.limit}"
+        raise BadInput(f"the task '{task.name}' has no inputs of length {length}: use {range_}")
+    return length
+
+
+def check_at_least(name: str, least: int, **sizes: int) -> None:
+    """Refuse a field of the task that is too small to make one."""
+    for field, size in sizes.items():
+        if size < least:
+            raise BadInput(f"{field}={size} is too small for the task '{name}': use {least} or more")
+
+
+def check_training_lengths(name: str, shortest: int, longest: int) -> None:
+    """Refuse training lengths that hold no length."""
+    check_at_least(name, 1, shortest=shortest)
+    if longest < shortest:
+        raise BadInput(f"longest={longest} is below shortest={shortest} in the task '{name}': use {shortest} or more")
+
+
+def _arguments(task: Task) -> dict[str, Any]:
+    return {f.name: getattr(task, f.name) for f in fields(cast("Any", task))}
+
+
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def _typed(task: str, argument: str, value: Any, default: Any) -> Any:
+    """The value as the type of the default; whole numbers serve where real ones are asked for."""
+    wanted = type(default)
+    if wanted is float and type(value) is int and abs(value) <= 2**53:  # those a float holds exactly
+        value = float(value)
+    if wanted in _KINDS and (type(value) is not wanted or (wanted is float and not math.isfinite(value))):
+        raise BadInput(
+            f"the field '{argument}' of the task '{task}' is {_KINDS[wanted]} such as {default!r}, not {value!r}"
+        )
+    return value

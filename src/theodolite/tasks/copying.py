@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-import torch.nn.functional as F
 
-from theodolite.errors import BadInput
-from theodolite.tasks.contract import Batch, TaskSpec, tasks
+from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
+from theodolite.tasks.strings import read_then_answer, string_spec
 
 
 @tasks.register("copy")
@@ -31,31 +30,17 @@ class Copy:
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if self.symbols < 2 or not 1 <= self.shortest <= self.longest:
-            raise BadInput(f"copying needs 2 symbols or more and lengths 1 ≤ shortest ≤ longest, not {self}")
+        check_at_least(self.name, 2, symbols=self.symbols)
+        check_training_lengths(self.name, self.shortest, self.longest)
 
     @property
     def spec(self) -> TaskSpec:
-        vocab = self.symbols + 1
-        return TaskSpec(
-            kind="sequence",
-            features=vocab,
-            outputs=self.symbols,
-            vocab=vocab,
-            lengths=(self.shortest, self.longest),
-            loss="cross-entropy",
-            chance=1 / self.symbols,
-            solved=0.99,
-        )
+        return string_spec(self.symbols, self.shortest, self.longest)
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
-        length = self.longest if length is None else length
-        shape = (members, batch, length)
+        shape = (members, batch, check_length(self, length))
         string = torch.randint(self.symbols, shape, generator=generator, device=generator.device)
-        inputs = F.pad(string, (0, length), value=self.symbols)
-        targets = F.pad(string, (length, 0))
-        mask = F.pad(torch.ones_like(string, dtype=torch.bool), (length, 0))
-        return Batch(inputs, targets, mask)
+        return read_then_answer(string, string, marker=self.symbols)
 
     def solve(self, row: Sequence[float]) -> Sequence[float]:
         string = [symbol for symbol in row if symbol != self.symbols]

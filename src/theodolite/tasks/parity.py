@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 
 from theodolite.errors import BadInput
-from theodolite.tasks.contract import Batch, TaskSpec, tasks
+from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
 
 
 @tasks.register("parity")
@@ -29,6 +29,7 @@ class Parity:
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        check_at_least(self.name, 1, bits=self.bits)
         if not 1 <= self.relevant <= self.bits:
             raise BadInput(f"{self.relevant} relevant bits do not fit into {self.bits}: use 1 to {self.bits}")
 
@@ -37,8 +38,9 @@ class Parity:
         return TaskSpec("vector", self.bits, 1, None, None, loss="hinge", chance=0.5, solved=0.99)
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
+        check_length(self, length)
         shape = (members, batch, self.bits)
-        signs = 2.0 * torch.randint(2, shape, generator=generator, device=generator.device) - 1.0
+        signs = 2 * torch.randint(2, shape, generator=generator, device=generator.device, dtype=torch.float32) - 1
         targets = signs[..., : self.relevant].prod(dim=-1, keepdim=True)
         return Batch(signs, targets, torch.ones_like(targets, dtype=torch.bool))
 

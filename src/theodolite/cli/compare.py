@@ -1,0 +1,44 @@
+"""`theodolite compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.options import Json, LogFile, Verbose, prepare, print_json
+
+
+def compare(
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="The baseline: a net's name, or KEY=VALUE,… such as lstm,width=16.")
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="What is compared with it, named likewise.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the store that 'theodolite learn' wrote to.")] = Path(
+        "runs"
+    ),
+    task: Annotated[str | None, typer.Option(help="Only these tasks, with commas between them.")] = None,
+    metric: Annotated[
+        str, typer.Option(help="accuracy, unseen (at lengths never trained on) or steps (to solve it).")
+    ] = "accuracy",
+    json: Json = False,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """Compare trained members pair by pair with a baseline, task by task, with intervals.
+
+    The two of a pair agree in task, seed, rates, optimiser and schedule, except in what A and B name.
+    """
+    prepare(None, verbose, log_file)
+    from theodolite.lab.compare import compare as compare_runs
+
+    found = compare_runs(first, second, out, task=task, metric=metric)
+    if json:
+        print_json(found.to_json())
+        return
+    from rich.console import Console
+
+    from theodolite.report.comparison import print_comparison
+
+    print_comparison(Console(highlight=False), found)

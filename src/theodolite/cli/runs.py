@@ -1,0 +1,116 @@
+"""`theodolite runs`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from theodolite.cli.options import Json, LogFile, Verbose, prepare, print_json
+from theodolite.errors import BadInput
+
+if TYPE_CHECKING:
+    from theodolite.lab.runs import Runs
+
+_STDOUT = "-"
+
+
+def runs(
+    out: Annotated[Path, typer.Option("--out", help="Folder of the store that 'theodolite learn' wrote to.")] = Path(
+        "runs"
+    ),
+    net: Annotated[str | None, typer.Option(help="Only these nets, with commas between them.")] = None,
+    task: Annotated[str | None, typer.Option(help="Only these tasks, with commas between them.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only members that are solved, unsolved or diverged.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Only members with this value, such as lr=0.001; may be repeated."),
+    ] = None,
+    members: Annotated[bool, typer.Option("--members", help="One line per member, not per net and task.")] = False,
+    failures: Annotated[
+        bool, typer.Option("--failures", help="What could not be run; with -v the tracebacks.")
+    ] = False,
+    csv: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write one line per member to this file; - is stdout.")
+    ] = None,
+    json: Json = False,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """List what was trained: how many members solved what, or each of them, also as CSV or JSON."""
+    prepare(None, verbose, log_file)
+    from theodolite.lab.files import check_writable, write_text
+    from theodolite.lab.runs import failures as stored_failures
+    from theodolite.lab.runs import runs as read_runs
+
+    if failures:
+        if members or csv is not None or any(v is not None for v in (net, task, status, where)):
+            raise BadInput("--failures shows all that failed: leave out filters, --members and --csv")
+        _show_failures(stored_failures(out), json, verbose)
+        return
+    if csv == _STDOUT and json:
+        raise BadInput("--csv - and --json would both write to stdout: give --csv a file")
+    if csv not in (None, _STDOUT):
+        check_writable(csv)
+    found = read_runs(out, net=net, task=task, status=status, where=_pairs(where))
+    if csv == _STDOUT:
+        typer.echo(found.to_csv(), nl=False)
+    elif csv is not None:
+        write_text(csv, found.to_csv())
+    if json:
+        print_json(found.to_json())
+    elif csv is None:
+        _show(found, members)
+    elif csv != _STDOUT:
+        typer.echo(f"{len(found.rows)} members written to {csv}", err=True)
+
+
+def _pairs(texts: Sequence[str] | None) -> dict[str, str]:
+    """Values stay text: what they are read as depends on the column."""
+    result: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key:
+            raise BadInput(f"--where '{text}' is not KEY=VALUE: write for example --where lr=0.001")
+        if key in result:
+            raise BadInput(f"--where '{key}' is given twice: give it once")
+        result[key] = value
+    return result
+
+
+def _show(found: Runs, members: bool) -> None:
+    from rich.console import Console
+
+    from theodolite.report.learning import print_learning, print_members
+
+    console = Console(highlight=False)
+    if not found.rows:
+        console.print("no trained member is there, or none fits the filters")
+    elif members:
+        print_members(console, found.table)
+    else:
+        print_learning(console, found.summary)
+
+
+def _show_failures(found: Sequence[dict[str, Any]], json: bool, verbose: bool) -> None:
+    if json:
+        print_json({"failures": list(found)})
+        return
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for one in found:
+        cells = f"{len(one['cells'])} cells" if len(one["cells"]) != 1 else f"cell {one['cells'][0]}"
+        retried = ", tried again" if one["retried"] else ""
+        console.print(Text.assemble((one["time"], "bold"), (f"  {cells}{retried}, pid {one['pid']}", "dim")))
+        console.print(Padding(Text(one["sentence"]), (0, 0, 0, 2)))
+        if verbose and one["traceback"]:
+            console.print(Padding(Text(one["traceback"].rstrip(), style="dim"), (0, 0, 0, 4)))
+    if not found:
+        console.print("nothing failed")
+    elif not verbose:
+        console.print(Text("with -v, the tracebacks", style="dim"))

@@ -1,0 +1,99 @@
+"""Scores by length: many lengths share a call, padded on the right to the longest of their bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from theodolite.instruments.training.program import Program
+from theodolite.instruments.training.scoring import finite_members, losses, row_scores
+from theodolite.tasks.contract import Batch, Task
+
+_STRETCH = 1.25  # longest over shortest in a bucket
+_CELLS = {"cpu": 1 << 25, "cuda": 1 << 30}  # row·token·(token + 64) of one call, which bounds an attention map too
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Per member: `scores` (member, length), the mean `loss`, and whether all its outputs were `finite`."""
+
+    lengths: tuple[int | None, ...]
+    scores: Tensor
+    loss: Tensor
+    finite: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scores.mean(dim=1)
+
+
+def evaluate(program: Program, lengths: Sequence[int | None], rows: int, generator: torch.Generator) -> Evaluation:
+    """`rows` fresh rows at every length for every member."""
+    task, members = program.members.pairing.task, len(program.members)
+    scores = torch.zeros(members, len(lengths), device=program.device)
+    loss = torch.zeros(members, device=program.device)
+    finite = torch.ones(members, dtype=torch.bool, device=program.device)
+    for bucket in _buckets(program, lengths, rows):
+        batch, present = _draw(task, [lengths[i] for i in bucket], rows, members, generator)
+        where = torch.tensor(bucket, device=program.device)
+        most = max(1, _limit(program) // _cells(batch))
+        for start, stop, outputs in program.outputs(batch.inputs, present, most):
+            own = Batch(*(t[start:stop] for t in (batch.inputs, batch.targets, batch.mask)))
+            found = row_scores(task.spec, outputs, own).unflatten(1, (len(bucket), rows)).mean(dim=2)
+            scores[start:stop, where] = found
+            loss[start:stop] += losses(task.spec, outputs, own) * (len(bucket) / len(lengths))
+            finite[start:stop] &= finite_members(outputs)
+    return Evaluation(tuple(lengths), scores, loss, finite)
+
+
+def _buckets(program: Program, lengths: Sequence[int | None], rows: int) -> list[list[int]]:
+    """Places in `lengths` that share a call: near in length, and small enough for one member."""
+    if not program.members.pairing.pads:
+        return [[i] for i in range(len(lengths))]
+    tokens = _token_counts(program.members.pairing.task, lengths)
+    buckets: list[list[int]] = []
+    for place in sorted(range(len(lengths)), key=tokens.__getitem__):
+        if buckets:
+            last = buckets[-1]
+            near = tokens[place] <= _STRETCH * tokens[last[0]] + 4
+            if near and (len(last) + 1) * rows * tokens[place] * (tokens[place] + 64) <= _limit(program):
+                last.append(place)
+                continue
+        buckets.append([place])
+    return buckets
+
+
+def _token_counts(task: Task, lengths: Sequence[int | None]) -> list[int]:
+    generator = torch.Generator().manual_seed(0)
+    return [task.sample(1, 1, length, generator).inputs.shape[2] for length in lengths]
+
+
+def _limit(program: Program) -> int:
+    return _CELLS[program.device.type]
+
+
+def _cells(batch: Batch) -> int:
+    """Of one member."""
+    _, rows, tokens = batch.inputs.shape
+    return rows * tokens * (tokens + 64)
+
+
+def _draw(
+    task: Task, lengths: Sequence[int | None], rows: int, members: int, generator: torch.Generator
+) -> tuple[Batch, Tensor | None]:
+    """One batch with the rows of every length, padded with the first symbol where they differ."""
+    drawn = [task.sample(members, rows, length, generator) for length in lengths]
+    if task.spec.kind == "vector":
+        return drawn[0], None
+    tokens = max(b.inputs.shape[2] for b in drawn)
+    grow = lambda t: F.pad(t, (0, tokens - t.shape[2]) if t.dim() == 3 else (0, 0, 0, tokens - t.shape[2]))
+    batch = Batch(*(torch.cat([grow(getattr(b, n)) for b in drawn], dim=1) for n in ("inputs", "targets", "mask")))
+    if all(b.inputs.shape[2] == tokens for b in drawn):
+        return batch, None
+    counts = torch.tensor([b.inputs.shape[2] for b in drawn], device=batch.inputs.device)
+    present = torch.arange(tokens, device=batch.inputs.device) < counts.repeat_interleave(rows)[:, None]
+    return batch, present.expand(members, -1, -1)

@@ -1,0 +1,319 @@
+"""`learn`: train nets on tasks over seeds and rates, and say how many of them learnt what."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import re
+import tempfile
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from theodolite.errors import BadInput, NotApplicable
+from theodolite.instruments.device import resolve_device
+from theodolite.instruments.memory import state_size
+from theodolite.instruments.training.optimiser import Rates, Rule
+from theodolite.instruments.training.pairing import Pairing, pair, task_sizes
+from theodolite.instruments.training.session import Schedule
+from theodolite.lab.campaign import Failure, Listener, run_campaign
+from theodolite.lab.cell import Cell, Row
+from theodolite.lab.checkpoint import read_checkpoint
+from theodolite.lab.frames import frame
+from theodolite.lab.lane import TRAINING, lane
+from theodolite.lab.pool import Engine, Here, Pool
+from theodolite.lab.store import Store
+from theodolite.lab.summary import flat, summarise
+from theodolite.lab.tracking import Board
+from theodolite.lab.work import Context, check_weights
+from theodolite.measurement import canonical
+from theodolite.nets.size import fit_budget, parse_budget
+from theodolite.tasks.contract import Task, make_task, tasks
+
+if TYPE_CHECKING:
+    import pandas
+
+Net = str | Callable[..., Any]
+
+_UNSEEN = 16  # lengths beyond training that are evaluated unless others are asked for
+_BEYOND = 5  # up to this many times the longest of training
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What `learn` gives: rows of members, and one entry per net × task. `reused` rows were in the store before."""
+
+    rows: tuple[Row, ...]
+    summary: tuple[dict[str, Any], ...]
+    not_applicable: tuple[str, ...]
+    failures: tuple[Failure, ...]
+    reused: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "results": list(self.summary),
+            "not_applicable": list(self.not_applicable),
+            "failures": [{"cells": len(f.cells), "reason": f.sentence} for f in self.failures],
+            "reused": self.reused,
+        }
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One line per member; needs the extra `data`."""
+        return frame([flat(row) for row in self.rows])
+
+
+def learn(
+    net: Net | Sequence[Net],
+    task: str | Sequence[str],
+    *,
+    seeds: int = 8,
+    lr: float | Sequence[float] = 1e-3,
+    weight_decay: float | Sequence[float] = 0.0,
+    steps: int = 2000,
+    params: int | str | None = None,
+    shape: Mapping[str, Any] | None = None,
+    task_args: Mapping[str, Any] | None = None,
+    batch: int = 64,
+    optimiser: str = "adamw",
+    momentum: float = 0.9,
+    clip: float | None = 1.0,
+    every: int | None = None,
+    rows: int = 32,
+    unseen: str | Sequence[int] | None = None,
+    to_the_end: bool = False,
+    checkpoint: str | Path | None = None,
+    chunk: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    keep_weights: bool = False,
+    save_every: float = 20.0,
+    device: str = "cpu",
+    workers: int | None = None,
+    threads: int | None = None,
+    max_failures: int | None = None,
+    tensorboard: str | Path | None = None,
+    listener: Listener | None = None,
+) -> Learning:
+    """Train `seeds` members for every net, task, learning rate and weight decay, and see who solves what.
+
+    `net` is a built-in net, `file.py:Name`, or a class or function that builds a module. `out` is the folder of the
+    store: finished members are there at once and are never run again. Without it nothing is kept. `workers` processes
+    run side by side; None runs everything in this one. `chunk` members go through one batched call, 1 is the plain
+    loop; unless given it is found by a short trial. `checkpoint` evaluates those weights without training.
+    """
+    resolve_device(device)
+    nets_, tasks_ = _listed(net), _listed(task)
+    for name in tasks_:
+        _ = tasks[name]
+    _positive("seeds", seeds)
+    if chunk is not None:
+        _positive("chunk", chunk)
+    if checkpoint is not None:
+        seeds, steps, lr, weight_decay = 1, 0, 1e-3, 0.0
+    rule = Rule(name=optimiser, momentum=momentum, clip=clip)  # pyright: ignore[reportArgumentType]
+    rates = [Rates(float(a), float(b)) for a in _listed(lr) for b in _listed(weight_decay)]
+    budget = parse_budget(params) if isinstance(params, str) else params
+    every = every if every is not None else min(1000, max(10, steps // 50))
+    schedule = Schedule(steps, batch, every, rows, (), to_the_end)
+    cells: list[Cell] = []
+    skipped: list[str] = []
+    locations: dict[str, Any] = {}
+    lanes: dict[str, tuple[Net, Pairing]] = {}
+    for one in nets_:
+        for name in tasks_:
+            built = make_task(name, _fields_of(name, task_args, tasks_))
+            lengths = unseen_lengths(built, unseen)
+            try:
+                pairing = _pairing(one, built, dict(shape or {}), budget, max(lengths, default=None))
+            except NotApplicable as reason:
+                skipped.append(str(reason))
+                continue
+            config = _config(one, pairing, rule, replace(schedule, unseen=lengths))
+            if checkpoint is not None:
+                config["checkpoint"] = _weights_hash(pairing, Path(checkpoint))
+            locations[pairing.name] = _location(one)
+            found = [
+                Cell(TRAINING, {**config, "seed": seed + i, "lr": r.lr, "weight_decay": r.weight_decay})
+                for i in range(seeds)
+                for r in rates
+            ]
+            lanes[lane(found[0].config)] = (one, pairing)
+            cells += found
+    if not cells:
+        raise BadInput(f"no net fits a task here: {'; '.join(skipped)}")
+    with ExitStack() as stack:
+        folder = Path(out) if out is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        board = stack.enter_context(Board(tensorboard)) if tensorboard is not None else None
+        store = stack.enter_context(Store(folder))
+        context = Context(
+            checkpoints=store.checkpoints.resolve(),
+            locations=locations,
+            save_every=save_every,
+            weights=_weights_folder(store) if keep_weights else None,
+            initial=None if checkpoint is None else Path(checkpoint).resolve(),
+            state_sizes={key: _state_size(store, *found) for key, found in lanes.items()},
+        )
+        settings = {"device": device, **({} if chunk is None else {"chunk": chunk})}
+        listener = listener or Listener()
+        if board is not None:
+            listener = board.listening(listener)
+        engine = _engine(workers, threads, locations)
+        outcome = run_campaign(cells, store, engine, context, settings, listener, max_failures)
+    found_rows = tuple(outcome.rows.values())
+    return Learning(found_rows, tuple(summarise(found_rows)), tuple(skipped), tuple(outcome.failures), outcome.reused)
+
+
+def unseen_lengths(task: Task, asked: str | Sequence[int] | None) -> tuple[int, ...]:
+    """Lengths beyond training: `41-500`, `41-500/20` (every 20th), `50,100` or `none`.
+
+    Unless asked for, 16 of them, up to five times the longest of training.
+    """
+    spec = task.spec
+    if spec.lengths is None:
+        return ()
+    _, longest = spec.lengths
+    if asked is None:
+        most = min(_BEYOND * longest, spec.limit or _BEYOND * longest)
+        if most <= longest:
+            return ()
+        step = (most - longest) / _UNSEEN
+        return tuple(sorted({longest + max(1, round(step * (i + 1))) for i in range(_UNSEEN)} & {*range(most + 1)}))
+    lengths = tuple(sorted(set(_lengths(asked))))
+    wrong = [n for n in lengths if n <= longest]
+    if wrong:
+        raise BadInput(f"length {wrong[0]} of '{task.name}' is one of training (to {longest}): give longer ones")
+    if spec.limit is not None and lengths and lengths[-1] > spec.limit:
+        raise BadInput(f"'{task.name}' has no length {lengths[-1]}: it ends at {spec.limit}")
+    return lengths
+
+
+def _lengths(asked: str | Sequence[int]) -> list[int]:
+    if not isinstance(asked, str):
+        return [int(n) for n in asked]
+    if asked.strip() == "none":
+        return []
+    lengths: list[int] = []
+    for part in asked.split(","):
+        found = re.fullmatch(r"\s*(\d+)(?:-(\d+)(?:/(\d+))?)?\s*", part)
+        if found is None or int(found[3] or 1) < 1:
+            raise BadInput(f"'{part}' is not a length or a range of lengths: write 41-500, 41-500/20 or 50,100")
+        first = int(found[1])
+        lengths += range(first, int(found[2] or first) + 1, int(found[3] or 1))
+    if not lengths:
+        raise BadInput(f"'{asked}' holds no length: write 41-500, 41-500/20, 50,100 or none")
+    return lengths
+
+
+def _pairing(net: Net, task: Task, shape: dict[str, Any], budget: int | None, longest: int | None) -> Pairing:
+    if budget is not None:
+        sizes = task_sizes(net, task, longest)
+        shape = {k: v for k, v in fit_budget(net, budget, **sizes, **shape).items() if k not in sizes}
+    return pair(net, task, shape, longest)
+
+
+def _config(net: Net, pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[str, Any]:
+    """Everything that changes what a member learns."""
+    source = pairing.source if isinstance(net, str) else _source_of(net)
+    return {
+        "net": pairing.name,
+        "net_version": pairing.version,
+        "source": source,
+        "shape": dict(pairing.shape),
+        "task": pairing.task.name,
+        "task_version": pairing.task.version,
+        "task_args": asdict(pairing.task),  # pyright: ignore[reportArgumentType]
+        "optimiser": {**asdict(rule), "betas": list(rule.betas)},
+        "schedule": {**asdict(schedule), "unseen": list(schedule.unseen)},
+    }
+
+
+def _source_of(net: Callable[..., Any]) -> str:
+    """An object is known by its source text; one without is never the same again."""
+    try:
+        text = inspect.getsource(net)
+    except (OSError, TypeError):
+        text = uuid.uuid4().hex
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _location(net: Net) -> Any:
+    """Where workers find a user's net, wherever they run."""
+    if not isinstance(net, str) or not (":" in net or net.endswith(".py")):
+        return net
+    path, _, name = net.rpartition(":")
+    return f"{Path(path).resolve()}:{name}"
+
+
+def _engine(workers: int | None, threads: int | None, locations: Mapping[str, Any]) -> Engine:
+    if workers is None:
+        return Here()
+    _positive("workers", workers)
+    if any(not isinstance(net, str) for net in locations.values()):
+        raise BadInput("a net given as an object cannot be sent to other processes: leave out workers, or use a file")
+    return Pool(workers, threads or max(1, (os.cpu_count() or 1) // workers))
+
+
+def _state_size(store: Store, net: Net, pairing: Pairing) -> dict[str, Any] | None:
+    """Measured once per net and shape: a number, or how much it grows with every token."""
+    if pairing.task.spec.kind != "sequence":
+        return None
+    name = "state size " + canonical([pairing.name, pairing.version, pairing.source, dict(pairing.shape)])
+    known = store.trial(name)
+    if known is None:
+        measured = state_size(net, **task_sizes(net, pairing.task), **pairing.shape)
+        told = ("growth_per_token", "at_least", "at_most", "reason")
+        known = {"size": measured.value, **{n: measured.diagnostics[n] for n in told if n in measured.diagnostics}}
+        store.keep_trial(name, known)
+    return known
+
+
+def _weights_folder(store: Store) -> Path:
+    folder = store.folder / "weights"
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"the folder '{folder}' cannot be made ({error.strerror}): choose another --out") from error
+    return folder.resolve()
+
+
+def _weights_hash(pairing: Pairing, path: Path) -> str:
+    tensors, metadata = read_checkpoint(path)
+    check_weights(pairing, pairing.build(0), tensors, metadata, path)
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _fields_of(task: str, given: Mapping[str, Any] | None, all_tasks: Sequence[str]) -> dict[str, Any]:
+    """`field=value` for every task, `task.field=value` for one of several."""
+    fields: dict[str, Any] = {}
+    for name, value in (given or {}).items():
+        owner, dot, field = name.partition(".")
+        if not dot:
+            fields[name] = value
+        elif owner == task:
+            fields[field] = value
+        elif owner not in all_tasks:
+            raise BadInput(
+                f"--task-arg {name} is about '{owner}', which is not among the tasks: {', '.join(all_tasks)}"
+            )
+    return fields
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        found = [part.strip() for part in value.split(",") if part.strip()]
+    elif isinstance(value, Sequence):
+        found = list(value)
+    else:
+        found = [value]
+    if not found:
+        raise BadInput(f"{value!r} names nothing: give at least one")
+    return list(dict.fromkeys(found))
+
+
+def _positive(name: str, value: int) -> None:
+    if value < 1:
+        raise BadInput(f"{name} must be at least 1, not {value}")

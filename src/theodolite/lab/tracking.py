@@ -1,0 +1,60 @@
+"""Learning curves for TensorBoard, as they are measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from theodolite.errors import BadInput
+from theodolite.lab.campaign import Listener
+from theodolite.lab.group import Group
+from theodolite.lab.work import Update
+
+
+class Board:
+    """A folder of event files, one run per member, named by net, task, rates and seed."""
+
+    def __init__(self, folder: str | Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise BadInput("tensorboard is not installed: pip install 'theodolite[track]'") from None
+        self._make = SummaryWriter
+        self._folder = Path(folder)
+        self._writers: dict[str, Any] = {}
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"the folder '{folder}' cannot be made ({error.strerror}): choose another") from error
+
+    def __enter__(self) -> Board:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for writer in self._writers.values():
+            writer.close()
+
+    def listening(self, listener: Listener) -> Listener:
+        """The same listener, and we hear updates too."""
+
+        def update(group: Group, news: Update) -> None:
+            self._write(group, news)
+            listener.update(group, news)
+
+        return replace(listener, update=update)
+
+    def _write(self, group: Group, news: Update) -> None:
+        cells = {cell.key: cell.config for cell in group.cells}
+        for look in news.looks:
+            writer = self._writer(look.key, cells[look.key])
+            writer.add_scalar("accuracy", look.score, look.step)
+            if look.loss is not None:
+                writer.add_scalar("loss", look.loss, look.step)
+
+    def _writer(self, key: str, config: Any) -> Any:
+        if key not in self._writers:
+            rates = f"lr={config['lr']:g} wd={config['weight_decay']:g} seed={config['seed']}"
+            place = self._folder / f"{config['net']}/{config['task']}/{rates} {key[:8]}".replace(":", "_")
+            self._writers[key] = self._make(str(place))
+        return self._writers[key]

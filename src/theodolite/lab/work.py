@@ -1,0 +1,209 @@
+"""What a worker does with a group: train its members or measure its cells, and say so as it goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from theodolite.errors import BadInput
+from theodolite.instruments.device import device_name, resolve_device
+from theodolite.instruments.training.optimiser import Rates, Rule
+from theodolite.instruments.training.pairing import Pairing, pair
+from theodolite.instruments.training.program import Batching
+from theodolite.instruments.training.session import Finished, Look, MemberSpec, Schedule, Session
+from theodolite.instruments.training.trial import Trial, try_sizes
+from theodolite.lab.cell import Cell, Row
+from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
+from theodolite.lab.engine import run
+from theodolite.lab.group import Group
+from theodolite.lab.lane import TRAINING, lane
+from theodolite.measurement import Provenance, canonical
+from theodolite.tasks.contract import make_task
+
+_QUIET = 0.5  # seconds between updates that carry nothing but progress
+_GROUP_LIMIT = {"cpu": 64, "cuda": 1024}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a command tells its workers and no cell says: where things are, and how to run."""
+
+    checkpoints: Path
+    locations: Mapping[str, Any] = field(default_factory=dict)  # a user's net by name: file.py:Name, or the object
+    save_every: float = 20.0
+    trial: Mapping[str, Any] | None = None
+    weights: Path | None = None
+    initial: Path | None = None  # weights to start from, instead of drawing them
+    state_sizes: Mapping[str, Any] = field(default_factory=dict)  # measured, by lane
+
+
+@dataclass(frozen=True)
+class Update:
+    """News of a group. Rows and checkpoint belong together: they are recorded at once or not at all."""
+
+    group: str
+    step: int = 0
+    live: int = 0
+    rows: tuple[Row, ...] = ()
+    looks: tuple[Look, ...] = ()
+    checkpoint: str | None = None
+    trial: Mapping[str, Any] | None = None
+    done: bool = False
+
+
+def work(group: Group, context: Context, stopping: Callable[[], bool] = lambda: False) -> Iterator[Update]:
+    """Run a group to its end, or to the next block once `stopping` says so; either way nothing is lost."""
+    if group.cells[0].measure == TRAINING:
+        yield from _train(group, context, stopping)
+        return
+    rows = []
+    for row in run(group.cells, group.settings["device"]):
+        rows.append(row)
+        if stopping() and len(rows) < len(group.cells):
+            yield Update(group.id, len(rows), rows=(row,))
+            return
+        yield Update(group.id, len(rows), len(group.cells) - len(rows), (row,), done=len(rows) == len(group.cells))
+
+
+def plan(cells: list[Cell], settings: Mapping[str, Any], workers: int) -> list[Group]:
+    """Cells of one lane run together, spread over the workers where there are fewer lanes than those."""
+    lanes: dict[str, list[Cell]] = {}
+    for cell in cells:
+        lanes.setdefault(lane(cell.config) if cell.measure == TRAINING else cell.key, []).append(cell)
+    parts = max(1, workers // max(1, len(lanes)))
+    limit = _GROUP_LIMIT["cuda" if str(settings["device"]).startswith("cuda") else "cpu"]
+    groups = []
+    for members in lanes.values():
+        count = max(-(-len(members) // limit), min(parts, len(members)))
+        size = -(-len(members) // count)
+        groups += [Group.of(members[i : i + size], settings) for i in range(0, len(members), size)]
+    return groups
+
+
+def trial_name(group: Group) -> str:
+    """Trials are shared by groups of one lane, size and place."""
+    config = dict(group.cells[0].config)
+    return canonical([lane(config), dict(group.settings), len(group.cells)])
+
+
+def paired(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Pairing:
+    """The net and task that a training cell names."""
+    task = make_task(config["task"], config["task_args"])
+    net = locations.get(config["net"], config["net"])
+    unseen = config["schedule"]["unseen"]
+    pairing = pair(net, task, config["shape"], max(unseen, default=None))
+    if pairing.source != config["source"] and isinstance(net, str):
+        raise BadInput(f"the file of '{config['net']}' was changed since this run was planned: start the command again")
+    return pairing
+
+
+def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iterator[Update]:
+    config = group.cells[0].config
+    device = resolve_device(group.settings["device"])
+    pairing = paired(config, context.locations)
+    if context.initial is not None:
+        pairing = replace(pairing, build=_initial(pairing, context.initial))
+    rule = Rule(**{**config["optimiser"], "betas": tuple(config["optimiser"]["betas"])})
+    schedule = Schedule(**{**config["schedule"], "unseen": tuple(config["schedule"]["unseen"])})
+    batching, trial = _batching(group, context, pairing, rule, schedule, device)
+    if trial is not None:
+        yield Update(group.id, group.step, len(group.cells), trial=trial.to_json())
+    cells = {cell.key: cell for cell in group.cells}
+    specs = [MemberSpec(c.key, c.seed, Rates(c.config["lr"], c.config["weight_decay"])) for c in group.cells]
+    session = Session(pairing, specs, schedule, rule, batching, device)
+    if group.checkpoint is not None:
+        tensors, metadata = read_checkpoint(context.checkpoints / group.checkpoint)
+        session.restore(tensors, metadata)
+    saved = said = time.monotonic()
+    while not session.done:
+        finished, looks = session.advance()
+        for one in finished:
+            _keep_weights(one, cells[one.key], context)
+        rows = tuple(_row(one, cells[one.key], group, device, context) for one in finished)
+        now = time.monotonic()
+        stop = stopping()
+        checkpoint = None
+        if not session.done and (stop or now - saved >= context.save_every):
+            checkpoint = group.checkpoint_name(session.step)
+            write_checkpoint(context.checkpoints / checkpoint, *session.state())
+            saved = now
+        if rows or looks or checkpoint or now - said >= _QUIET:
+            said = now
+            live = len(session.specs)
+            yield Update(group.id, session.step, live, rows, tuple(looks), checkpoint, done=session.done)
+        if stop:
+            return
+
+
+def _batching(
+    group: Group, context: Context, pairing: Pairing, rule: Rule, schedule: Schedule, device: torch.device
+) -> tuple[Batching, Trial | None]:
+    """As the plan says, as an earlier trial of this lane found, or by a trial now."""
+    members, graphs = len(group.cells), device.type == "cuda"
+    chunk = group.settings.get("chunk")
+    if chunk is not None:
+        return Batching(min(chunk, members), batched=chunk > 1, graphs=graphs and chunk > 1), None
+    if context.trial is not None:
+        return Trial.from_json(dict(context.trial)).choose(members, graphs), None
+    if schedule.steps == 0:
+        return Batching(1, batched=False), None
+    trial = try_sizes(pairing, rule, schedule.batch, members, device)
+    return trial.choose(members, graphs), trial
+
+
+def _row(one: Finished, cell: Cell, group: Group, device: torch.device, context: Context) -> Row:
+    facts = {
+        "seconds": one.seconds,
+        "device": device_name(device),
+        "batching": one.batching,
+        "group": group.id,
+        "members": len(group.cells),
+        "threads": torch.get_num_threads(),
+        "provenance": asdict(Provenance.here(cell.seed, str(device))),
+    }
+    result = {**one.result, "state_size": context.state_sizes.get(lane(cell.config))}
+    return Row(cell, result, None, facts)
+
+
+def _keep_weights(one: Finished, cell: Cell, context: Context) -> None:
+    if context.weights is not None:
+        config = cell.config
+        metadata = {"net": config["net"], "shape": canonical(config["shape"]), "task": config["task"], "key": one.key}
+        write_checkpoint(context.weights / f"{one.key[:16]}.safetensors", one.weights, metadata)
+
+
+def _initial(pairing: Pairing, path: Path) -> Callable[[int], nn.Module]:
+    """Members with the weights of a file, which must be of this net and shape."""
+    tensors, metadata = read_checkpoint(path)
+    module = pairing.build(0)
+    check_weights(pairing, module, tensors, metadata, path)
+
+    def build(seed: int) -> nn.Module:
+        built = pairing.build(seed)
+        built.load_state_dict(tensors)
+        return built
+
+    return build
+
+
+def check_weights(
+    pairing: Pairing, module: nn.Module, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str], path: Path
+) -> None:
+    """Refuse the weights of another net, by name or by shapes."""
+    if metadata.get("net", pairing.name) != pairing.name:
+        raise BadInput(f"'{path}' holds weights of '{metadata['net']}', not of '{pairing.name}': name that net")
+    expected = {n: tuple(t.shape) for n, t in module.state_dict().items()}
+    found = {n: tuple(t.shape) for n, t in tensors.items()}
+    wrong = sorted(n for n in expected.keys() | found.keys() if expected.get(n) != found.get(n))
+    if wrong:
+        name = wrong[0]
+        told = f"'{name}' is {found.get(name, 'missing')} there and {expected.get(name, 'unknown')} here"
+        raise BadInput(
+            f"'{path}' does not fit '{pairing.name}' with this shape: {told}; give the shape it was made with"
+        )

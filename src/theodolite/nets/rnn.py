@@ -1,0 +1,58 @@
+"""The Elman network, its cell written out, so that it can be batched over an ensemble."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from theodolite.nets.contract import positive, register
+from theodolite.nets.recurrent import runs_alone, start_uniformly
+
+
+class RNNLayer(nn.Module):
+    """h_t = tanh(W x_t + U h_{t−1} + b), h_0 = 0."""
+
+    def __init__(self, features: int, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.into = nn.Linear(features, width)
+        self.across = nn.Linear(width, width, bias=False)
+        start_uniformly(self, width)
+
+    def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
+        hidden = x.new_zeros(x.shape[0], self.width)
+        if runs_alone(x):
+            into, across, bias = self.into.weight, self.across.weight, self.into.bias
+            weights = [into, across, bias, torch.zeros_like(bias)]
+            return torch.rnn_tanh(x, hidden[None], weights, True, 1, 0.0, False, False, True)[0]
+        states = []
+        for entering in self.into(x.transpose(0, 1)).unbind(0):
+            hidden = torch.tanh(entering + self.across(hidden))
+            states.append(hidden)
+        return torch.stack(states, dim=1)
+
+
+@register(
+    name="rnn",
+    summary="Elman network: tanh of the input and the state before",
+    kind="sequence",
+    polynomial=False,
+    defaults={"features": 4, "tokens": 8},
+)
+class RNN(nn.Module):
+    """`depth` layers; a token's output depends on no later token, so `present` is not needed."""
+
+    def __init__(
+        self, features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32
+    ) -> None:
+        super().__init__()
+        positive(features=features, outputs=outputs, depth=depth, width=width)
+        sizes = [features] + [width] * (depth - 1)
+        self.layers = nn.Sequential(*(RNNLayer(size, width) for size in sizes))
+        self.read = nn.Linear(width, outputs)
+
+    def forward(
+        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
+    ) -> Float[Tensor, "batch token output"]:
+        return self.read(self.layers(x))

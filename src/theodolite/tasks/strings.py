@@ -1,0 +1,39 @@
+"""What the tasks on strings share: a net reads the whole string, then answers at marker tokens that follow it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from theodolite.tasks.contract import Batch, TaskSpec
+
+
+def string_spec(symbols: int, shortest: int, longest: int) -> TaskSpec:
+    """Strings of equally likely symbols, and one more token for the marker; answers are such symbols too."""
+    return TaskSpec(
+        kind="sequence",
+        features=symbols + 1,
+        outputs=symbols,
+        vocab=symbols + 1,
+        lengths=(shortest, longest),
+        loss="cross-entropy",
+        chance=1 / symbols,
+        solved=0.99,
+    )
+
+
+def read_then_answer(string: Tensor, answer: Tensor, marker: int) -> Batch:
+    """The string, then one marker for each token of the answer, which alone is scored.
+
+    s t r i n g # #
+    · · · · · · a n
+    """
+    length, answers = string.shape[-1], answer.shape[-1]
+    shape = (*string.shape[:-1], length + answers)
+    inputs = torch.full(shape, marker, dtype=torch.int64, device=string.device)
+    inputs[..., :length] = string
+    targets = torch.zeros(shape, dtype=torch.int64, device=string.device)
+    targets[..., length:] = answer
+    mask = torch.zeros(shape, dtype=torch.bool, device=string.device)
+    mask[..., length:] = True
+    return Batch(inputs, targets, mask)
