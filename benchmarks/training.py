@@ -109,7 +109,7 @@ def loop_rate(pairing: Pairing, build: Callable[[], nn.Module], device: torch.de
 
 
 def ensemble_rate(pairing: Pairing, members: int, batching: Batching, device: torch.device, seconds: float) -> float:
-    stacked = Members(pairing, [pairing.build(seed) for seed in range(members)], device)
+    stacked = Members(pairing, [pairing.build(seed) for seed in range(members)], device, batching.batched)
     program = Program(stacked, Optimiser(RULE, [RATES] * members, stacked.parameters), batching, device)
     batches = drawn(pairing, members, device)
     step = 0
@@ -154,7 +154,7 @@ def evaluation(net: str, size: str, members: int, rows: int, device: torch.devic
     """All lengths 41 to 500 of `parity-check`: in buckets, against one call per length."""
     task = make_task("parity-check", {})
     pairing = pair(net, task, shape_of(net, size, task, 500), 500)
-    stacked = Members(pairing, [pairing.build(seed) for seed in range(members)], device)
+    stacked = Members(pairing, [pairing.build(seed) for seed in range(members)], device, members > 1)
     program = Program(stacked, None, Batching(members, batched=members > 1), device)
     lengths = list(range(41, 501))
 

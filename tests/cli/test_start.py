@@ -55,6 +55,11 @@ def test_version(theodolite):
     assert theodolite("--version").out.strip() == f"theodolite {__version__}"
 
 
+def test_the_module_is_the_command_too():
+    run = subprocess.run([sys.executable, "-m", "theodolite", "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("theodolite ")
+
+
 def test_nets_and_tasks_list_the_registries(theodolite):
     from theodolite.nets import nets
     from theodolite.tasks import tasks

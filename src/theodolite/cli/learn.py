@@ -166,8 +166,10 @@ def learn(
         _show(result, out)
     if result.failures:
         failed = sum(len(f.cells) for f in result.failures)
-        told = f"{failed} of {failed + len(result.rows)} members failed, the first with: {result.failures[0].sentence}"
-        raise CellsFailed(f"{told}; the others are kept, and the same command tries these again")
+        told = f"{failed} of {result.asked} members failed, the first with: {result.failures[0].sentence}"
+        left = result.asked - failed - len(result.rows)
+        stopped = f", and {left} were not run" if left else ""
+        raise CellsFailed(f"{told}{stopped}; the finished ones are kept, and the same command tries these again")
 
 
 def _show(result: Learning, out: Path) -> None:

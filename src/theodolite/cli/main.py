@@ -52,9 +52,10 @@ def run() -> None:
     except TheodoliteError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)  # noqa: T201
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == 130:  # what typer makes of Ctrl-C, without a word
+            print("stopped", file=sys.stderr)  # noqa: T201
+        raise
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

@@ -72,7 +72,7 @@ class Bar:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._task = progress.add_task("", total=None)
+        self._task = progress.add_task("getting ready", total=None)
         self._label = ""
 
     def step(self, label: str, share: float) -> None:

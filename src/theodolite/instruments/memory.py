@@ -240,7 +240,7 @@ class _Past:
         wanted = {"tokens": tokens, "features": widened, "outputs": widened}
         changed = {name: size for name, size in wanted.items() if name in self.plan.known and size is not None}
         try:
-            torch.manual_seed(seed)  # inside `seeded`, which puts the generator back
+            torch.default_generator.manual_seed(seed)  # inside `seeded`, which puts the generator back
             net = self.plan.build(**changed).double().eval()
         except Exception as error:
             raise _NotMeasured(f"the net cannot be built for {tokens} tokens: {_first_line(error)}") from error

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from theodolite.errors import CellsFailed, ClaimLost, TheodoliteError
+from theodolite.errors import ClaimLost, StoreError, TheodoliteError
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.group import Group
 from theodolite.lab.lane import TRAINING
@@ -63,7 +63,10 @@ def run_campaign(
     listener: Listener | None = None,
     max_failures: int | None = None,
 ) -> Outcome:
-    """Every cell once. Cells another command is running are waited for; a dead command's are taken over."""
+    """Every cell once. Cells another command is running are waited for; a dead command's are taken over.
+
+    It ends early once `max_failures` cells have failed; what was running then is saved and stays open.
+    """
     campaign = _Campaign(cells, store, engine, context, settings, listener or Listener(), max_failures)
     with _heart(store):
         try:
@@ -92,6 +95,7 @@ class _Campaign:
         self.failed: set[str] = set()
         self.running: dict[str, Group] = {}
         self.reached: dict[str, tuple[int, int]] = {}  # per running group: step, members that go on
+        self.recorded: dict[str, int] = {}  # per running group: updates, without a gap
 
     def run(self) -> None:
         self.outcome.rows = self.store.finished(self.cells)
@@ -99,7 +103,7 @@ class _Campaign:
         self.store.clean()
         if self._missing():
             self._plan()
-        while self._missing() or self.running:
+        while not self._enough() and (self._missing() or self.running):
             self._submit()
             if not self.running:
                 self._wait_for_others()
@@ -125,6 +129,9 @@ class _Campaign:
     def _missing(self) -> list[str]:
         return [key for key in self.cells if key not in self.outcome.rows and key not in self.failed]
 
+    def _enough(self) -> bool:
+        return self.max_failures is not None and len(self.failed) >= self.max_failures
+
     def _plan(self) -> None:
         missing = [self.cells[key] for key in self._missing()]
         self.store.plan(missing, lambda free: plan(free, self.settings, self.engine.workers))
@@ -140,7 +147,8 @@ class _Campaign:
         training = group.cells[0].measure == TRAINING
         trial = self.store.trial(trial_name(group)) if training else None
         self.running[group.id] = group
-        self.reached.setdefault(group.id, (group.step, len(group.cells)))
+        self.reached[group.id] = (group.step, len(group.cells))
+        self.recorded[group.id] = 0
         self.engine.submit(group, replace(self.context, trial=trial))
 
     def _wait_for_others(self) -> None:
@@ -167,6 +175,8 @@ class _Campaign:
                 self.store.fail(group, sentence, "", retry=True)
                 again = replace(group, attempts=group.attempts + 1)
                 self._start(again)
+            elif isinstance(message, Failed) and message.disk:
+                raise StoreError(message.sentence)  # not the group's fault: it stays open with its checkpoint
             else:
                 self._fail(group, message)
         except ClaimLost as error:
@@ -175,12 +185,15 @@ class _Campaign:
             self._forget(group)
 
     def _record(self, group: Group, update: Update) -> None:
+        if update.number != self.recorded[group.id]:
+            return  # we were stopped while we wrote the one before: its rows must come before this checkpoint
         if update.trial is not None:
             self.store.keep_trial(trial_name(group), update.trial)
         if update.rows or update.checkpoint or update.done:
             self.store.record(group, update.rows, update.step, update.checkpoint, update.done)
-            if update.checkpoint:
-                self.running[group.id] = replace(group, step=update.step, checkpoint=update.checkpoint)
+        self.recorded[group.id] += 1
+        if update.checkpoint:
+            self.running[group.id] = replace(group, step=update.step, checkpoint=update.checkpoint)
         for row in update.rows:
             if row.cell.key in self.cells:
                 self.outcome.rows.setdefault(row.cell.key, row)
@@ -202,13 +215,11 @@ class _Campaign:
         failure = Failure(cells, sentence, expected)
         self.outcome.failures.append(failure)
         self.listener.failure(failure)
-        failed = sum(len(f.cells) for f in self.outcome.failures)
-        if self.max_failures is not None and failed >= self.max_failures:
-            raise CellsFailed(f"stopped after {failed} failed cells, the last with: {sentence}; finished are kept")
 
     def _forget(self, group: Group) -> None:
         self.running.pop(group.id, None)
         self.reached.pop(group.id, None)
+        self.recorded.pop(group.id, None)
 
     def _watch(self, label: str) -> None:
         total = sum(_steps(cell) for cell in self.cells.values())

@@ -29,8 +29,9 @@ from theodolite.lab.pool import Engine, Here, Pool
 from theodolite.lab.store import Store
 from theodolite.lab.summary import flat, summarise
 from theodolite.lab.tracking import Board
-from theodolite.lab.work import Context, check_weights
+from theodolite.lab.work import Context, check_weights, place
 from theodolite.measurement import canonical
+from theodolite.nets.contract import nets
 from theodolite.nets.size import fit_budget, parse_budget
 from theodolite.tasks.contract import Task, make_task, tasks
 
@@ -41,17 +42,22 @@ Net = str | Callable[..., Any]
 
 _UNSEEN = 16  # lengths beyond training that are evaluated unless others are asked for
 _BEYOND = 5  # up to this many times the longest of training
+_LONGEST = 100_000  # of all lengths that can be asked for
 
 
 @dataclass(frozen=True)
 class Learning:
-    """What `learn` gives: rows of members, and one entry per net × task. `reused` rows were in the store before."""
+    """What `learn` gives: rows of members, and one entry per net × task. `reused` rows were in the store before.
+
+    `asked` is how many members there should be; the others failed, or were not run because too many did.
+    """
 
     rows: tuple[Row, ...]
     summary: tuple[dict[str, Any], ...]
     not_applicable: tuple[str, ...]
     failures: tuple[Failure, ...]
     reused: int
+    asked: int
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -59,6 +65,7 @@ class Learning:
             "not_applicable": list(self.not_applicable),
             "failures": [{"cells": len(f.cells), "reason": f.sentence} for f in self.failures],
             "reused": self.reused,
+            "asked": self.asked,
         }
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -112,6 +119,8 @@ def learn(
     _positive("seeds", seeds)
     if chunk is not None:
         _positive("chunk", chunk)
+    if keep_weights and out is None:
+        raise BadInput("weights are kept in the folder of the store: give out as well")
     if checkpoint is not None:
         seeds, steps, lr, weight_decay = 1, 0, 1e-3, 0.0
     rule = Rule(name=optimiser, momentum=momentum, clip=clip)  # pyright: ignore[reportArgumentType]
@@ -135,7 +144,7 @@ def learn(
             config = _config(one, pairing, rule, replace(schedule, unseen=lengths))
             if checkpoint is not None:
                 config["checkpoint"] = _weights_hash(pairing, Path(checkpoint))
-            locations[pairing.name] = _location(one)
+            locations[place(config)] = _location(one)
             found = [
                 Cell(TRAINING, {**config, "seed": seed + i, "lr": r.lr, "weight_decay": r.weight_decay})
                 for i in range(seeds)
@@ -164,7 +173,14 @@ def learn(
         engine = _engine(workers, threads, locations)
         outcome = run_campaign(cells, store, engine, context, settings, listener, max_failures)
     found_rows = tuple(outcome.rows.values())
-    return Learning(found_rows, tuple(summarise(found_rows)), tuple(skipped), tuple(outcome.failures), outcome.reused)
+    return Learning(
+        rows=found_rows,
+        summary=tuple(summarise(found_rows)),
+        not_applicable=tuple(skipped),
+        failures=tuple(outcome.failures),
+        reused=outcome.reused,
+        asked=len({cell.key for cell in cells}),
+    )
 
 
 def unseen_lengths(task: Task, asked: str | Sequence[int] | None) -> tuple[int, ...]:
@@ -201,8 +217,10 @@ def _lengths(asked: str | Sequence[int]) -> list[int]:
         found = re.fullmatch(r"\s*(\d+)(?:-(\d+)(?:/(\d+))?)?\s*", part)
         if found is None or int(found[3] or 1) < 1:
             raise BadInput(f"'{part}' is not a length or a range of lengths: write 41-500, 41-500/20 or 50,100")
-        first = int(found[1])
-        lengths += range(first, int(found[2] or first) + 1, int(found[3] or 1))
+        first, last = int(found[1]), int(found[2] or found[1])
+        if last > _LONGEST:
+            raise BadInput(f"length {last} is too long: give lengths up to {_LONGEST}")
+        lengths += range(first, last + 1, int(found[3] or 1))
     if not lengths:
         raise BadInput(f"'{asked}' holds no length: write 41-500, 41-500/20, 50,100 or none")
     return lengths
@@ -210,6 +228,8 @@ def _lengths(asked: str | Sequence[int]) -> list[int]:
 
 def _pairing(net: Net, task: Task, shape: dict[str, Any], budget: int | None, longest: int | None) -> Pairing:
     if budget is not None:
+        if isinstance(net, str) and net in nets:
+            pair(net, task, shape, longest)  # a net that does not fit at any width is not applicable, not too small
         sizes = task_sizes(net, task, longest)
         shape = {k: v for k, v in fit_budget(net, budget, **sizes, **shape).items() if k not in sizes}
     return pair(net, task, shape, longest)

@@ -12,12 +12,13 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
-from theodolite.errors import TheodoliteError
+from theodolite.errors import StoreError, TheodoliteError
 from theodolite.lab.group import Group
 from theodolite.lab.work import Context, Update, work
 
@@ -26,12 +27,16 @@ _PATIENCE = 15.0  # seconds a worker gets to save its state when asked to stop
 
 @dataclass(frozen=True)
 class Failed:
-    """A group that raised. `expected`: a sentence for the user; otherwise a fault of the net's or of ours."""
+    """A group that raised. `expected`: a sentence for the user; otherwise a fault of the net's or of ours.
+
+    `disk`: nothing is wrong with the group, but its state could not be written.
+    """
 
     group: str
     sentence: str
     traceback: str
     expected: bool
+    disk: bool = False
 
 
 @dataclass(frozen=True)
@@ -182,7 +187,8 @@ class Pool:
     def _start(self) -> _Worker:
         ours, theirs = self._spawn.Pipe()
         process = self._spawn.Process(target=_serve, args=(theirs, self.threads), daemon=True)
-        process.start()
+        with _deaf_to_interrupts():
+            process.start()
         theirs.close()
         return _Worker(process, ours)
 
@@ -194,6 +200,20 @@ class Pool:
             worker.process.kill()
             worker.process.join()
         self._pool.remove(worker)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """A process started in here never hears Ctrl-C, not even while it imports: its parent tells it what to do."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # started by the first process otherwise, and then it lifts our mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(pipe: Connection, threads: int) -> None:
@@ -241,4 +261,5 @@ def _failed(group: str, error: Exception) -> Failed:
     expected = isinstance(error, TheodoliteError)
     told = str(error).strip().splitlines()
     sentence = str(error) if expected else f"{type(error).__name__}: {told[0] if told else ''}"
-    return Failed(group, sentence, "".join(traceback.format_exception(error)), expected)
+    trace = "".join(traceback.format_exception(error))
+    return Failed(group, sentence, trace, expected, isinstance(error, StoreError))

@@ -24,7 +24,8 @@ from theodolite.measurement import finite
 logger = logging.getLogger(__name__)
 
 LEFTOVER = 60.0  # seconds: a checkpoint that nobody refers to may still be on its way into the store
-OURS = re.compile(rf"{CHECKPOINT}|\.{CHECKPOINT}\.\w+")  # also the unfinished file that `write_checkpoint` renames
+# Also the unfinished files that `write_checkpoint` and the library below it rename.
+OURS = re.compile(rf"{CHECKPOINT}|\.{CHECKPOINT}\.\w+|\.tmp\w{{6}}")
 
 # Keys travel as one JSON list, because SQLite limits the number of parameters.
 ROWS = "SELECT key, measure, config, result, error, facts FROM rows JOIN cells USING (key)"

@@ -51,6 +51,9 @@ class Board:
             writer.add_scalar("accuracy", look.score, look.step)
             if look.loss is not None:
                 writer.add_scalar("loss", look.loss, look.step)
+        for row in news.rows:  # a file that is open for every member of a long run would be too many
+            if writer := self._writers.pop(row.cell.key, None):
+                writer.close()
 
     def _writer(self, key: str, config: Any) -> Any:
         if key not in self._writers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -26,6 +27,8 @@ from theodolite.lab.lane import TRAINING, lane
 from theodolite.measurement import Provenance, canonical
 from theodolite.tasks.contract import make_task
 
+logger = logging.getLogger(__name__)
+
 _QUIET = 0.5  # seconds between updates that carry nothing but progress
 _GROUP_LIMIT = {"cpu": 64, "cuda": 1024}
 
@@ -35,7 +38,7 @@ class Context:
     """What a command tells its workers and no cell says: where things are, and how to run."""
 
     checkpoints: Path
-    locations: Mapping[str, Any] = field(default_factory=dict)  # a user's net by name: file.py:Name, or the object
+    locations: Mapping[str, Any] = field(default_factory=dict)  # by `place`: a net's name, file.py:Name, or the object
     save_every: float = 20.0
     trial: Mapping[str, Any] | None = None
     weights: Path | None = None
@@ -45,7 +48,10 @@ class Context:
 
 @dataclass(frozen=True)
 class Update:
-    """News of a group. Rows and checkpoint belong together: they are recorded at once or not at all."""
+    """News of a group. Rows and checkpoint belong together: they are recorded at once or not at all.
+
+    `number` counts a group's updates, because a checkpoint is good only if every row before it was recorded.
+    """
 
     group: str
     step: int = 0
@@ -55,13 +61,17 @@ class Update:
     checkpoint: str | None = None
     trial: Mapping[str, Any] | None = None
     done: bool = False
+    number: int = 0
 
 
 def work(group: Group, context: Context, stopping: Callable[[], bool] = lambda: False) -> Iterator[Update]:
     """Run a group to its end, or to the next block once `stopping` says so; either way nothing is lost."""
-    if group.cells[0].measure == TRAINING:
-        yield from _train(group, context, stopping)
-        return
+    steps = _train if group.cells[0].measure == TRAINING else _measure
+    for number, update in enumerate(steps(group, context, stopping)):
+        yield replace(update, number=number)
+
+
+def _measure(group: Group, context: Context, stopping: Callable[[], bool]) -> Iterator[Update]:
     rows = []
     for row in run(group.cells, group.settings["device"]):
         rows.append(row)
@@ -92,10 +102,15 @@ def trial_name(group: Group) -> str:
     return canonical([lane(config), dict(group.settings), len(group.cells)])
 
 
+def place(config: Mapping[str, Any]) -> str:
+    """Which net a cell means: two files of one name are two nets."""
+    return canonical([config["net"], config["source"]])
+
+
 def paired(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Pairing:
     """The net and task that a training cell names."""
     task = make_task(config["task"], config["task_args"])
-    net = locations.get(config["net"], config["net"])
+    net = locations.get(place(config), config["net"])
     unseen = config["schedule"]["unseen"]
     pairing = pair(net, task, config["shape"], max(unseen, default=None))
     if pairing.source != config["source"] and isinstance(net, str):
@@ -116,10 +131,7 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
         yield Update(group.id, group.step, len(group.cells), trial=trial.to_json())
     cells = {cell.key: cell for cell in group.cells}
     specs = [MemberSpec(c.key, c.seed, Rates(c.config["lr"], c.config["weight_decay"])) for c in group.cells]
-    session = Session(pairing, specs, schedule, rule, batching, device)
-    if group.checkpoint is not None:
-        tensors, metadata = read_checkpoint(context.checkpoints / group.checkpoint)
-        session.restore(tensors, metadata)
+    session = _begun(group, context, lambda: Session(pairing, specs, schedule, rule, batching, device))
     saved = said = time.monotonic()
     while not session.done:
         finished, looks = session.advance()
@@ -135,10 +147,22 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
             saved = now
         if rows or looks or checkpoint or now - said >= _QUIET:
             said = now
-            live = len(session.specs)
+            live = len(session.live)
             yield Update(group.id, session.step, live, rows, tuple(looks), checkpoint, done=session.done)
         if stop:
             return
+
+
+def _begun(group: Group, context: Context, begin: Callable[[], Session]) -> Session:
+    """The group at its checkpoint. One that cannot be used costs time only: from the start it gives the same rows."""
+    session = begin()
+    if group.checkpoint is not None:
+        try:
+            session.restore(*read_checkpoint(context.checkpoints / group.checkpoint))
+        except (BadInput, KeyError, ValueError) as error:
+            logger.warning("a group begins again, because its checkpoint cannot be used: %s", error)
+            return begin()
+    return session
 
 
 def _batching(

@@ -129,10 +129,14 @@ def blueprint(net: str | nn.Module | Callable[..., Any], **shape: Any) -> Bluepr
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Torch's global generator set for the while and put back after."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """Torch's global generators, of the CPU and of a CUDA device, set for the while and put back after."""
+    cuda = [device] if device is not None and device.type == "cuda" else []
+    with torch.random.fork_rng(devices=cuda):
+        torch.default_generator.manual_seed(seed)  # not `torch.manual_seed`, which reaches every GPU
+        for one in cuda:
+            with torch.cuda.device(one):
+                torch.cuda.manual_seed(seed)
         yield
 
 

@@ -45,9 +45,18 @@ def evaluate(program: Program, lengths: Sequence[int | None], rows: int, generat
             own = Batch(*(t[start:stop] for t in (batch.inputs, batch.targets, batch.mask)))
             found = row_scores(task.spec, outputs, own).unflatten(1, (len(bucket), rows)).mean(dim=2)
             scores[start:stop, where] = found
-            loss[start:stop] += losses(task.spec, outputs, own) * (len(bucket) / len(lengths))
+            loss[start:stop] += _length_losses(task, outputs, own, rows).sum(dim=1) / len(lengths)
+            if present is not None:
+                outputs = outputs.masked_fill(~present[start:stop, ..., None], 0)
             finite[start:stop] &= finite_members(outputs)
     return Evaluation(tuple(lengths), scores, loss, finite)
+
+
+def _length_losses(task: Task, outputs: Tensor, batch: Batch, rows: int) -> Tensor:
+    """(member, length): every length counts the same, however many positions are scored in it."""
+    apart = lambda t: t.unflatten(1, (-1, rows)).flatten(0, 1)
+    own = Batch(apart(batch.inputs), apart(batch.targets), apart(batch.mask))
+    return losses(task.spec, apart(outputs), own).view(len(outputs), -1)
 
 
 def _buckets(program: Program, lengths: Sequence[int | None], rows: int) -> list[list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -24,6 +25,12 @@ class _Captured:
     step: Tensor
 
 
+@cache
+def _side_stream(device: torch.device) -> torch.cuda.Stream:
+    """One for every regrouping: cuBLAS keeps tens of megabytes for each stream it has ever run on."""
+    return torch.cuda.Stream(device)
+
+
 class CapturedSteps:
     """Graphs by (members, shape of the batch). The first step of a shape runs as it is and warms up the libraries;
     the second is captured; they share one pool of memory, since they never run at the same time."""
@@ -33,7 +40,7 @@ class CapturedSteps:
         self._pool = torch.cuda.graph_pool_handle()
         self._seen: set[Any] = set()
         self._graphs: dict[Any, _Captured] = {}
-        self._stream = torch.cuda.Stream(device)
+        self._stream = _side_stream(device)
         self._refused = False
 
     def step(self, members: tuple[int, int], batch: Batch, number: int, run: Step) -> None:

@@ -14,17 +14,22 @@ from theodolite.instruments.training.pairing import Pairing
 
 
 class Members:
-    """Parameters, buffers and the module they belong to. Slices share memory with the stack."""
+    """Parameters, buffers and the module they belong to. Slices share memory with the stack.
 
-    def __init__(self, pairing: Pairing, modules: Sequence[nn.Module], device: torch.device) -> None:
+    With `batched`, matrices are kept transposed in memory: that is how their gradients come out of a batched product,
+    and the optimiser needs both in one order.
+    """
+
+    def __init__(self, pairing: Pairing, modules: Sequence[nn.Module], device: torch.device, batched: bool) -> None:
         self.pairing = pairing
-        self.module = modules[0].to(device)
+        self.batched = batched
         self.trained = [n for n, p in modules[0].named_parameters() if p.requires_grad]
         frozen = [n for n, p in modules[0].named_parameters() if not p.requires_grad]
         states = [dict(m.named_parameters()) | dict(m.named_buffers()) for m in modules]
         stack = lambda name: torch.stack([s[name].detach() for s in states]).to(device)
-        self.parameters = {n: stack(n) for n in self.trained}
+        self.parameters = {n: self._laid(stack(n)) for n in self.trained}
         self.buffers = {n: stack(n) for n in [*frozen, *dict(modules[0].named_buffers())]}
+        self.module = modules[0].to(device)
 
     def __len__(self) -> int:
         return len(next(iter(self.parameters.values())))
@@ -72,12 +77,16 @@ class Members:
 
     def keep(self, members: Tensor) -> None:
         """Only these members go on."""
-        self.parameters = {n: p[members] for n, p in self.parameters.items()}
+        self.parameters = {n: self._laid(p[members]) for n, p in self.parameters.items()}
         self.buffers = {n: b[members] for n, b in self.buffers.items()}
+
+    def _laid(self, stacked: Tensor) -> Tensor:
+        return stacked.mT.contiguous().mT if self.batched and stacked.dim() == 3 else stacked.contiguous()
 
     def state(self, member: int) -> dict[str, Tensor]:
         """One member's weights by name, as its module's `state_dict` names them."""
-        return {n: t[member].clone() for n, t in (self.parameters | self.buffers).items()}
+        with self.alone(member) as module:
+            return {n: t.detach().clone() for n, t in module.state_dict().items() if isinstance(t, Tensor)}
 
 
 @contextmanager
@@ -97,8 +106,15 @@ def _buffers(module: nn.Module, values: dict[str, Tensor]) -> Iterator[None]:
     try:
         yield
     finally:
-        for place, key, value in before.values():
+        for name, (place, key, value) in before.items():
             if key is None:
                 place.data = value
             else:
+                _take_over(place[key], values[name])
                 place[key] = value
+
+
+def _take_over(now: Tensor | None, held: Tensor) -> None:
+    """A net may replace a buffer instead of writing into it; the member's own memory follows."""
+    if now is not None and now is not held and now.shape == held.shape:
+        held.copy_(now.detach())

@@ -67,15 +67,14 @@ class Optimiser:
 
     def update(self, start: int, stop: int, gradients: Sequence[Tensor], step: Tensor) -> None:
         """One step for members [start, stop). `step` counts from 1; its tensor lies on the parameters' device."""
-        # The fused kernels read memory in its order, whatever the strides say.
-        gradients = [g.contiguous() for g in gradients]
         if self.rule.clip is not None:
             gradients = clipped(gradients, self.rule.clip)
+        gradients = [in_order(g, p[start:stop]) for g, p in zip(gradients, self.parameters.values(), strict=True)]
         for first, last in self._runs(start, stop):
             rates = self.rates[first]
-            parameters = [p.detach()[first:last] for p in self.parameters.values()]
-            own = [g[first - start : last - start] for g in gradients]
-            moments = [[m[first:last] for m in kind.values()] for kind in self.moments]
+            parameters = [straight(p.detach()[first:last]) for p in self.parameters.values()]
+            own = [straight(g[first - start : last - start]) for g in gradients]
+            moments = [[straight(m[first:last]) for m in kind.values()] for kind in self.moments]
             if self.rule.name == "adamw":
                 torch._fused_adamw_(  # pyright: ignore[reportPrivateImportUsage]
                     parameters,
@@ -109,8 +108,8 @@ class Optimiser:
     def keep(self, members: Tensor, parameters: Mapping[str, Tensor]) -> None:
         """Only these members go on, with these parameters of theirs."""
         self.rates = [self.rates[i] for i in members.tolist()]
-        self.moments = [{n: m[members] for n, m in kind.items()} for kind in self.moments]
         self.parameters = dict(parameters)
+        self.moments = [{n: in_order(m[members], parameters[n]) for n, m in kind.items()} for kind in self.moments]
 
     def _runs(self, start: int, stop: int) -> list[tuple[int, int]]:
         runs = []
@@ -118,6 +117,16 @@ class Optimiser:
             members = list(run)
             runs.append((members[0], members[-1] + 1))
         return runs
+
+
+def in_order(values: Tensor, like: Tensor) -> Tensor:
+    """The same values in the other's order of memory: the fused kernels read that, whatever the strides say."""
+    return values if values.stride() == like.stride() else torch.empty_like(like).copy_(values)
+
+
+def straight(values: Tensor) -> Tensor:
+    """A view in the order of memory, without which the kernels would copy."""
+    return values if values.is_contiguous() else values.mT
 
 
 def clipped(gradients: Sequence[Tensor], norm: float) -> list[Tensor]:

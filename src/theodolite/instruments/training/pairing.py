@@ -65,7 +65,14 @@ def pair(
         with seeded(seed):
             return plan.build()
 
-    module = build(0).eval()
+    try:
+        module = build(0).eval()
+    except BadInput as error:
+        if registered and _builds(net, shape):
+            raise NotApplicable(f"{error} (the sizes are those of '{task.name}')") from error
+        raise
+    if not any(parameter.requires_grad for parameter in module.parameters()):
+        raise BadInput(f"'{plan.name}' has no parameters that could be trained: give it some, or leave it out")
     pairing = Pairing(
         name=plan.name,
         task=task,
@@ -80,7 +87,7 @@ def pair(
     )
     for length in lengths:
         _run_once(pairing, module, length)
-    return replace(pairing, pads=spec.kind == "sequence" and _pads(pairing, module, lengths[0]))
+    return replace(pairing, pads=spec.kind == "sequence" and _pads(pairing, lengths[0]))
 
 
 def sample(task: Task, length: int | None, rows: int = _ROWS) -> Batch:
@@ -141,12 +148,32 @@ def _run_once(pairing: Pairing, module: nn.Module, length: int | None) -> None:
         raise _misfit(pairing.registered, f"'{pairing.name}' returned numbers that are not finite {at}: check its init")
 
 
+def _builds(net: str | Callable[..., Any], shape: Mapping[str, Any] | None) -> bool:
+    """Whether the net can be built where the task says nothing about its sizes."""
+    try:
+        with seeded(0):
+            blueprint(net, **(shape or {})).build()
+    except BadInput:
+        return False
+    return True
+
+
 def _misfit(registered: bool, sentence: str) -> TheodoliteError:
     return NotApplicable(sentence) if registered else BadInput(sentence)
 
 
-def _pads(pairing: Pairing, module: nn.Module, shortest: int | None) -> bool:
-    """Whether tokens after the end, marked in `present` where the net takes it, leave the others' outputs alone."""
+def _pads(pairing: Pairing, shortest: int | None) -> bool:
+    """Whether tokens after the end, marked in `present` where the net takes it, leave the others' outputs alone.
+
+    What training can change is stirred first and outputs are compared at their own scale: fresh weights may hide how
+    tokens meet, behind a readout that starts at zero or in a product of many small numbers.
+    """
+    module = pairing.build(0).eval()
+    generator = torch.Generator().manual_seed(0)
+    for parameter in module.parameters():
+        if parameter.requires_grad:
+            scale = (parameter.shape[-1] if parameter.dim() else 1) ** -0.5
+            parameter.data += scale * torch.randn(parameter.shape, generator=generator).to(parameter.dtype)
     length = max(shortest or 1, min(5, pairing.task.spec.lengths[1] if pairing.task.spec.lengths else 5))
     inputs = sample(pairing.task, length).inputs[0]
     one_hot = pairing.one_hot(torch.device("cpu"))
@@ -158,6 +185,6 @@ def _pads(pairing: Pairing, module: nn.Module, shortest: int | None) -> bool:
             alone = module(pairing.feed(inputs, one_hot))
             fed = pairing.feed(longer, one_hot)
             padded = module(fed, present) if pairing.takes_present else module(fed)
+            return torch.allclose(alone, padded[:, :tokens], rtol=0, atol=1e-5 * float(alone.abs().max()))
     except Exception:
         return False
-    return torch.allclose(alone, padded[:, :tokens], rtol=1e-4, atol=1e-5)

@@ -102,12 +102,14 @@ class Program:
             own = Batch(*(t[start:stop] for t in (batch.inputs, batch.targets, batch.mask)))
             try:
                 self._step(start, stop, own, step + number)
+                continue
             except RuntimeError as error:
                 self._shrink(start, stop, error)
-                middle = (start + stop) // 2
-                self._train_chunk(start, middle, batches[number:], step + number)
-                self._train_chunk(middle, stop, batches[number:], step + number)
-                return
+            # Out here the error is gone, and with it the memory that the failed step still held.
+            middle = (start + stop) // 2
+            self._train_chunk(start, middle, batches[number:], step + number)
+            self._train_chunk(middle, stop, batches[number:], step + number)
+            return
 
     def _step(self, start: int, stop: int, batch: Batch, step: int) -> None:
         if self._captured is not None:

@@ -20,8 +20,9 @@ def losses(spec: TaskSpec, outputs: Tensor, batch: Batch) -> Tensor:
         each = F.relu(1 - outputs * batch.targets).flatten(1)
     else:
         each = (outputs - batch.targets).square().flatten(1)
-    mask = batch.mask.flatten(1).to(each.dtype)
-    return (each * mask).sum(dim=1) / mask.sum(dim=1)
+    mask = batch.mask.flatten(1)
+    # Not a product: what a net says at padding may be infinite, and 0 · ∞ is no number.
+    return each.masked_fill(~mask, 0).sum(dim=1) / mask.sum(dim=1)
 
 
 def _cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ those two numbers.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +23,14 @@ from theodolite.instruments.training.optimiser import Optimiser, Rates, Rule
 from theodolite.instruments.training.pairing import Pairing
 from theodolite.instruments.training.program import Batching, Program
 from theodolite.measurement import seed_of
+from theodolite.nets.load import seeded
 from theodolite.tasks.contract import Batch, Task
 
 Status = Literal["solved", "unsolved", "diverged"]
 _BLOCK = 16  # steps drawn at once
 _CHECKED = 8  # lengths looked at while training
 _TRAINED = 40  # lengths of the training range in the last evaluation
+_WORN = 0.75  # captured steps are made anew, which takes seconds, when this share of their members is left
 
 
 @dataclass(frozen=True)
@@ -105,20 +108,26 @@ class Session:
         self.curves: dict[str, list[list[float | int | None]]] = {m.key: [] for m in members}
         self.seconds: dict[str, float] = {m.key: 0.0 for m in members}
         self.solved: dict[str, int] = {}
+        self.gone: set[str] = set()  # members that are done and still in the program
         modules = [pairing.build(m.seed) for m in self.specs]
-        stacked = Members(pairing, modules, device)
+        stacked = Members(pairing, modules, device, batching.batched)
         self.optimiser = Optimiser(rule, [m.rates for m in self.specs], stacked.parameters)
         self.program = Program(stacked, self.optimiser, batching, device)
         self._lengths = self._draw_lengths()
 
     @property
     def done(self) -> bool:
-        return not self.specs
+        return len(self.gone) == len(self.specs)
+
+    @property
+    def live(self) -> list[MemberSpec]:
+        return [m for m in self.specs if m.key not in self.gone]
 
     def advance(self) -> tuple[list[Finished], list[Look]]:
         """Train to the end of the next block; look at the members where that is due; hand over those that are done."""
         started = time.perf_counter()
-        with self._own_random_state():
+        # A net of the user's may draw (dropout): its draws follow from the step too.
+        with seeded(seed_of([self.seed, "net", self.step]), self.device):
             looks: list[Look] = []
             finished: list[Finished] = []
             if self.step < self.schedule.steps:
@@ -142,9 +151,10 @@ class Session:
         facts = {
             "step": self.step,
             "members": [m.key for m in self.specs],
-            "curves": {m.key: self.curves[m.key] for m in self.specs},
-            "seconds": {m.key: self.seconds[m.key] for m in self.specs},
-            "solved": {m.key: self.solved[m.key] for m in self.specs if m.key in self.solved},
+            "gone": sorted(self.gone),
+            "curves": {m.key: self.curves[m.key] for m in self.live},
+            "seconds": {m.key: self.seconds[m.key] for m in self.live},
+            "solved": {m.key: self.solved[m.key] for m in self.live if m.key in self.solved},
             "chunk": self.program.batching.chunk,
         }
         return tensors, {"session": json.dumps(facts)}
@@ -168,6 +178,7 @@ class Session:
             for name, moment in moments.items():
                 moment.copy_(_fitting(tensors, f"moment{kind}.{name}", moment))
         self.step = int(facts["step"])
+        self.gone = set(facts["gone"])
         self.curves |= {k: list(v) for k, v in facts["curves"].items()}
         self.seconds |= facts["seconds"]
         self.solved |= facts["solved"]
@@ -192,9 +203,11 @@ class Session:
         score, loss, finite = shown.mean.tolist(), shown.loss.tolist(), shown.finite.tolist()
         looks, done = [], []
         for i, member in enumerate(self.specs):
-            value = loss[i] if finite[i] and loss[i] == loss[i] else None
+            if member.key in self.gone:
+                continue
+            value = loss[i] if finite[i] and math.isfinite(loss[i]) else None
             looks.append(Look(member.key, self.step, value, score[i]))
-            self.curves[member.key].append([self.step, value, score[i]])
+            self.curves[member.key].append([self.step, value, score[i] if math.isfinite(score[i]) else None])
             if value is None:
                 done.append((i, "diverged"))
             elif score[i] >= self.task.spec.solved and not self.schedule.to_the_end:
@@ -215,24 +228,25 @@ class Session:
         trained = self._evaluate(spread(self.task, _TRAINED), "last", last)
         unseen = self._evaluate(self.schedule.unseen, "unseen", last) if self.schedule.unseen else None
         confirmed = (trained.mean >= self.task.spec.solved).tolist()
-        live = sorted(set(range(len(self.specs))) - {i for i, _ in done})
+        sound = (trained.finite & trained.loss.isfinite()).tolist()
         finished = []
         for row, (i, status) in enumerate(done):
             key = self.specs[i].key
             if status == "solved" and not confirmed[row]:
                 self.solved.pop(key, None)
                 if self.step < self.schedule.steps:
-                    live.append(i)
                     continue
-            if status != "diverged":
+            if not sound[row]:
+                status = "diverged"
+            elif status != "diverged":
                 status = "solved" if confirmed[row] else "unsolved"
             if status == "solved":
                 self.solved.setdefault(key, self.step)
             result = self._result(key, row, status, trained, unseen)
             finished.append(Finished(key, result, 0.0, str(self.program.batching), last.members.state(row)))
         share = (time.perf_counter() - started) / max(1, len(finished))
-        if finished:
-            self._keep(sorted(live))
+        self.gone |= {f.key for f in finished}
+        self._regroup()
         return [replace(f, seconds=self.seconds[f.key] + share) for f in finished]
 
     def _result(
@@ -267,14 +281,23 @@ class Session:
     def _places(self, members: list[int]) -> Tensor:
         return torch.tensor(members, dtype=torch.int64, device=self.device)
 
+    def _regroup(self) -> None:
+        """Members that are done leave the program: at once, or in batches where steps are captured."""
+        live = [i for i, m in enumerate(self.specs) if m.key not in self.gone]
+        worn = _WORN if self.program.batching.graphs else 1.0
+        if self.gone and len(live) <= worn * len(self.specs):
+            self._keep(live)
+            self.gone.clear()
+
     def _keep(self, live: list[int]) -> None:
         self.specs = [self.specs[i] for i in live]
         self.program.keep(self._places(live))
 
     def _charge(self, started: float) -> None:
         """The time since `started`, shared by the members that are trained."""
-        share = (time.perf_counter() - started) / max(1, len(self.specs))
-        for member in self.specs:
+        live = self.live
+        share = (time.perf_counter() - started) / max(1, len(live))
+        for member in live:
             self.seconds[member.key] += share
 
     def _generator(self, what: str, number: int) -> torch.Generator:
@@ -288,24 +311,6 @@ class Session:
         generator = torch.Generator().manual_seed(seed_of([self.seed, "lengths"]))
         drawn = torch.randint(lengths[0], lengths[1] + 1, (self.schedule.steps,), generator=generator)
         return list(drawn.tolist())
-
-    def _own_random_state(self) -> Any:
-        """A net of the user's may draw (dropout): its draws follow from the step too, and nobody else's change."""
-        devices = [self.device] if self.device.type == "cuda" else []
-        return _seeded(seed_of([self.seed, "net", self.step]), devices)
-
-
-class _seeded:
-    def __init__(self, seed: int, devices: list[torch.device]) -> None:
-        self._fork = torch.random.fork_rng(devices=devices)
-        self._seed = seed
-
-    def __enter__(self) -> None:
-        self._fork.__enter__()
-        torch.manual_seed(self._seed)
-
-    def __exit__(self, *error: Any) -> None:
-        self._fork.__exit__(*error)
 
 
 def spread(task: Task, count: int) -> Sequence[int | None]:
