@@ -2,7 +2,8 @@
 
 Model-steps per second (forward, backward, AdamW), both sides in one run, after a warm-up, on the same batches of 32
 rows and 20 tokens, drawn beforehand. *small* is width 16, *large* about 64,000 parameters. `loop` is plain PyTorch, one
-net after another, with the faster of AdamW's default and fused forms; `loop_nn_lstm` the same with `torch.nn.LSTM`.
+net after another, with the faster of AdamW's default and fused forms; `loop_nn_lstm` the same with `torch.nn.LSTM`;
+`loop_written_out` with the cell as a loop over tokens: our recurrent nets use torch's kernels where they run alone.
 `ensemble` is the bench as it would run: batched, or the loop where a short trial found that faster (`batching`).
 Nothing clips gradients on either side.
 """
@@ -17,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +52,25 @@ class TorchLSTM(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.read(self.layers(x)[0])
+
+
+class WrittenOut(nn.Module):
+    """A recurrent net kept from torch's kernels for whole sequences: the loop over tokens that an ensemble runs."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, x: Tensor) -> Tensor:
+        with (
+            mock.patch("theodolite.nets.lstm.runs_alone", _never),
+            mock.patch("theodolite.nets.rnn.runs_alone", _never),
+        ):
+            return self.net(x)
+
+
+def _never(_: Tensor) -> bool:
+    return False
 
 
 def paired(net: str, size: str) -> Pairing:
@@ -140,6 +161,9 @@ def compare(net: str, size: str, members: int, device: torch.device, seconds: fl
         "ratio": ensemble / loop,
         "batching": str(batching),
     }
+    if net in ("rnn", "lstm"):
+        row["loop_written_out"] = loop_rate(pairing, lambda: WrittenOut(pairing.build(0)), device, seconds)
+        row["ratio_written_out"] = ensemble / row["loop_written_out"]
     if net == "lstm":
         spec = pairing.task.spec
         width = pairing.shape["width"]
@@ -238,10 +262,10 @@ def main() -> None:
 
 
 def _line(row: dict[str, Any]) -> str:
-    torch_lstm = f" (nn.LSTM {row['ratio_nn_lstm']:.1f}×)" if "ratio_nn_lstm" in row else ""
+    others = "".join(f", {n} {row[f'ratio_{n}']:.1f}×" for n in ("written_out", "nn_lstm") if f"ratio_{n}" in row)
     return (
         f"{row['net']} {row['size']} ({row['parameters']} parameters): loop {row['loop']:.0f}/s, "
-        f"{row['batching']} {row['ensemble']:.0f}/s, {row['ratio']:.1f}×{torch_lstm}"
+        f"{row['batching']} {row['ensemble']:.0f}/s, {row['ratio']:.1f}×{others}"
     )
 
 

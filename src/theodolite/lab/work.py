@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,14 @@ from theodolite.instruments.device import device_name, resolve_device
 from theodolite.instruments.training.optimiser import Rates, Rule
 from theodolite.instruments.training.pairing import Pairing, pair
 from theodolite.instruments.training.program import Batching
-from theodolite.instruments.training.session import Finished, Look, MemberSpec, Schedule, Session
+from theodolite.instruments.training.session import (
+    Finished,
+    Look,
+    MemberSpec,
+    Schedule,
+    Session,
+    recorded_batching,
+)
 from theodolite.instruments.training.trial import Trial, try_sizes
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
@@ -29,6 +37,7 @@ from theodolite.tasks.contract import make_task
 
 logger = logging.getLogger(__name__)
 
+State = tuple[dict[str, torch.Tensor], dict[str, str]]  # tensors and texts, as a checkpoint holds them
 _QUIET = 0.5  # seconds between updates that carry nothing but progress
 _GROUP_LIMIT = {"cpu": 64, "cuda": 1024}
 
@@ -126,12 +135,17 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
         pairing = replace(pairing, build=_initial(pairing, context.initial))
     rule = Rule(**{**config["optimiser"], "betas": tuple(config["optimiser"]["betas"])})
     schedule = Schedule(**{**config["schedule"], "unseen": tuple(config["schedule"]["unseen"])})
-    batching, trial = _batching(group, context, pairing, rule, schedule, device)
+    state, batching = _saved(group, context)
+    trial = None
+    if batching is None:
+        batching, trial = _batching(group, context, pairing, rule, schedule, device)
     if trial is not None:
         yield Update(group.id, group.step, len(group.cells), trial=trial.to_json())
     cells = {cell.key: cell for cell in group.cells}
     specs = [MemberSpec(c.key, c.seed, Rates(c.config["lr"], c.config["weight_decay"])) for c in group.cells]
-    session = _begun(group, context, lambda: Session(pairing, specs, schedule, rule, batching, device))
+    session = Session(pairing, specs, schedule, rule, batching, device)
+    if state is not None:
+        session.restore(*state)
     saved = said = time.monotonic()
     while not session.done:
         finished, looks = session.advance()
@@ -153,16 +167,19 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
             return
 
 
-def _begun(group: Group, context: Context, begin: Callable[[], Session]) -> Session:
-    """The group at its checkpoint. One that cannot be used costs time only: from the start it gives the same rows."""
-    session = begin()
-    if group.checkpoint is not None:
-        try:
-            session.restore(*read_checkpoint(context.checkpoints / group.checkpoint))
-        except (BadInput, KeyError, ValueError) as error:
-            logger.warning("a group begins again, because its checkpoint cannot be used: %s", error)
-            return begin()
-    return session
+def _saved(group: Group, context: Context) -> tuple[State | None, Batching | None]:
+    """The group's checkpoint and how it ran. One that cannot be used costs time only: the group begins again."""
+    if group.checkpoint is None:
+        return None, None
+    try:
+        state = read_checkpoint(context.checkpoints / group.checkpoint)
+        members = {cell.key for cell in group.cells}
+        if not set(json.loads(state[1]["session"])["members"]) <= members:
+            raise BadInput("it belongs to another group")
+        return state, recorded_batching(state[1])
+    except (BadInput, KeyError, TypeError, ValueError) as error:
+        logger.warning("a group begins again, because its checkpoint cannot be used: %s", error)
+        return None, None
 
 
 def _batching(

@@ -129,15 +129,19 @@ def test_lengths_share_far_fewer_calls_than_there_are_lengths(monkeypatch):
 
 
 @pytest.mark.parametrize("limit", [1, 2000, 9000, 60_000])
-def test_calls_stay_below_the_limit_of_cells_and_the_scores_the_same(monkeypatch, limit):
-    pairing = pair("rnn", REVERSE, {"width": 4}, longest=14)
+@pytest.mark.parametrize("net", ["rnn", "transformer"])
+def test_calls_stay_below_the_limit_and_the_scores_the_same(monkeypatch, net, limit):
+    pairing = pair(net, REVERSE, {"width": 8}, longest=14)
+    assert pairing.token_by_token == (net == "rnn")
     lengths = [9, 1, 14, 2, 3, 8, 13, 10]
     expected = evaluate(untrained(pairing, BATCHINGS[2]), lengths, 7, torch.Generator().manual_seed(5))
     shapes = called_with(monkeypatch)
     monkeypatch.setitem(evaluation._CELLS, "cpu", limit)
+    monkeypatch.setattr(evaluation, "_POSITIONS", max(1, limit // 64))
     found = evaluate(untrained(pairing, BATCHINGS[2]), lengths, 7, torch.Generator().manual_seed(5))
     for members, rows, tokens in shapes:
-        fits = members * rows * tokens * (tokens + 64) <= limit
+        room = max(1, limit // 64) if net == "rnn" else limit / (tokens + 64)
+        fits = members * rows * tokens <= room
         assert fits or (members == 1 and rows == 7), "only one member at one length may be larger"
     torch.testing.assert_close(found.scores, expected.scores)
     torch.testing.assert_close(found.loss, expected.loss)

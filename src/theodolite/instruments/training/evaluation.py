@@ -14,7 +14,10 @@ from theodolite.instruments.training.scoring import finite_members, losses, row_
 from theodolite.tasks.contract import Batch, Task
 
 _STRETCH = 1.25  # longest over shortest in a bucket
-_CELLS = {"cpu": 1 << 25, "cuda": 1 << 30}  # row·token·(token + 64) of one call, which bounds an attention map too
+# What one call may hold. On a CPU a net that goes token by token pays for every token, however many rows there are;
+# the others gain nothing from more rows than the cache holds. A CUDA device is filled, attention maps included.
+_POSITIONS = 1 << 18  # row·token
+_CELLS = {"cpu": 1 << 21, "cuda": 1 << 30}  # row·token·(token + 64)
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ def evaluate(program: Program, lengths: Sequence[int | None], rows: int, generat
     for bucket in _buckets(program, lengths, rows):
         batch, present = _draw(task, [lengths[i] for i in bucket], rows, members, generator)
         where = torch.tensor(bucket, device=program.device)
-        most = max(1, _limit(program) // _cells(batch))
+        most = max(1, int(1 / _filled(program, *batch.inputs.shape[1:]))) if task.spec.kind == "sequence" else None
         for start, stop, outputs in program.outputs(batch.inputs, present, most):
             own = Batch(*(t[start:stop] for t in (batch.inputs, batch.targets, batch.mask)))
             found = row_scores(task.spec, outputs, own).unflatten(1, (len(bucket), rows)).mean(dim=2)
@@ -69,7 +72,7 @@ def _buckets(program: Program, lengths: Sequence[int | None], rows: int) -> list
         if buckets:
             last = buckets[-1]
             near = tokens[place] <= _STRETCH * tokens[last[0]] + 4
-            if near and (len(last) + 1) * rows * tokens[place] * (tokens[place] + 64) <= _limit(program):
+            if near and _filled(program, (len(last) + 1) * rows, tokens[place]) <= 1:
                 last.append(place)
                 continue
         buckets.append([place])
@@ -77,18 +80,24 @@ def _buckets(program: Program, lengths: Sequence[int | None], rows: int) -> list
 
 
 def _token_counts(task: Task, lengths: Sequence[int | None]) -> list[int]:
+    """Tokens per length; every task's grow linearly, so two of them tell all."""
+    first, last = min(lengths, key=_number), max(lengths, key=_number)
     generator = torch.Generator().manual_seed(0)
-    return [task.sample(1, 1, length, generator).inputs.shape[2] for length in lengths]
+    low, high = (task.sample(1, 1, length, generator).inputs.shape[2] for length in (first, last))
+    slope = (high - low) / max(1, _number(last) - _number(first))
+    return [round(low + slope * (_number(length) - _number(first))) for length in lengths]
 
 
-def _limit(program: Program) -> int:
-    return _CELLS[program.device.type]
+def _number(length: int | None) -> int:
+    return length or 0
 
 
-def _cells(batch: Batch) -> int:
-    """Of one member."""
-    _, rows, tokens = batch.inputs.shape
-    return rows * tokens * (tokens + 64)
+def _filled(program: Program, rows: int, tokens: int) -> float:
+    """The share of a call's room that these rows of one member take."""
+    kind = program.device.type
+    if kind == "cpu" and program.members.pairing.token_by_token:
+        return rows * tokens / _POSITIONS
+    return rows * tokens * (tokens + 64) / _CELLS[kind]
 
 
 def _draw(

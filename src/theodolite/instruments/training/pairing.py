@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.func import vmap
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from theodolite.errors import BadInput, NotApplicable, TheodoliteError
 from theodolite.nets.contract import nets
@@ -21,7 +23,8 @@ _ROWS = 3  # of the trial input
 @dataclass(frozen=True)
 class Pairing:
     """One net on one task. `reads_ids`: it gets integer ids, not one-hot features. `takes_present`: its forward has
-    that argument. `pads`: right padding was seen not to change its outputs, so lengths can share a batch."""
+    that argument. `pads`: right padding was seen not to change its outputs, so lengths can share a batch.
+    `token_by_token`: batched, it does more operations for more tokens, as recurrent nets do."""
 
     name: str
     task: Task
@@ -32,6 +35,7 @@ class Pairing:
     reads_ids: bool
     takes_present: bool
     pads: bool
+    token_by_token: bool
     registered: bool
 
     def feed(self, inputs: Tensor, one_hot: Tensor | None) -> Tensor:
@@ -83,11 +87,14 @@ def pair(
         reads_ids=plan.vocab is not None,
         takes_present="present" in inspect.signature(module.forward).parameters,
         pads=False,
+        token_by_token=False,
         registered=registered,
     )
     for length in lengths:
         _run_once(pairing, module, length)
-    return replace(pairing, pads=spec.kind == "sequence" and _pads(pairing, lengths[0]))
+    if spec.kind == "vector":
+        return pairing
+    return replace(pairing, pads=_pads(pairing, lengths[0]), token_by_token=_token_by_token(pairing, module))
 
 
 def sample(task: Task, length: int | None, rows: int = _ROWS) -> Batch:
@@ -156,6 +163,31 @@ def _builds(net: str | Callable[..., Any], shape: Mapping[str, Any] | None) -> b
     except BadInput:
         return False
     return True
+
+
+def _token_by_token(pairing: Pairing, module: nn.Module) -> bool:
+    """Told by counting operations at two lengths, of the net as it runs in an ensemble where that is possible."""
+    counts = []
+    for length in (4, 12):
+        try:
+            read = pairing.feed(sample(pairing.task, length).inputs[0], pairing.one_hot(torch.device("cpu")))
+            with torch.no_grad(), _Counter() as counter:
+                vmap(module, randomness="different")(read[None])
+        except Exception:
+            return False
+        counts.append((counter.count, read.shape[1]))
+    (few, short), (many, long) = counts
+    return many - few >= long - short
+
+
+class _Counter(TorchDispatchMode):
+    """Counts operations."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return function(*args, **(kwargs or {}))
 
 
 def _misfit(registered: bool, sentence: str) -> TheodoliteError:

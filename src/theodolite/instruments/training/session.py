@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -155,7 +155,7 @@ class Session:
             "curves": {m.key: self.curves[m.key] for m in self.live},
             "seconds": {m.key: self.seconds[m.key] for m in self.live},
             "solved": {m.key: self.solved[m.key] for m in self.live if m.key in self.solved},
-            "chunk": self.program.batching.chunk,
+            "batching": asdict(self.program.batching),
         }
         return tensors, {"session": json.dumps(facts)}
 
@@ -182,8 +182,7 @@ class Session:
         self.curves |= {k: list(v) for k, v in facts["curves"].items()}
         self.seconds |= facts["seconds"]
         self.solved |= facts["solved"]
-        batching = self.program.batching
-        self.program.batching = Batching(int(facts["chunk"]), batching.batched, batching.graphs)
+        self.program.batching = recorded_batching(texts)
 
     def _train_block(self) -> None:
         """Blocks end where a look is due, so their number follows from the step."""
@@ -311,6 +310,11 @@ class Session:
         generator = torch.Generator().manual_seed(seed_of([self.seed, "lengths"]))
         drawn = torch.randint(lengths[0], lengths[1] + 1, (self.schedule.steps,), generator=generator)
         return list(drawn.tolist())
+
+
+def recorded_batching(texts: Mapping[str, str]) -> Batching:
+    """How the group of a checkpoint was run: it goes on that way, whatever a new trial would find."""
+    return Batching(**json.loads(texts["session"])["batching"])
 
 
 def spread(task: Task, count: int) -> Sequence[int | None]:
