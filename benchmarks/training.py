@@ -1,11 +1,11 @@
 """Many networks at once against one after another: python benchmarks/training.py --json [--device cuda].
 
-Model-steps per second (forward, backward, AdamW), both sides in one run, after a warm-up, on the same batches of 32
-rows and 20 tokens, drawn beforehand. *small* is width 16, *large* about 64,000 parameters. `loop` is plain PyTorch, one
-net after another, with the faster of AdamW's default and fused forms; `loop_nn_lstm` the same with `torch.nn.LSTM`;
-`loop_written_out` with the cell as a loop over tokens: our recurrent nets use torch's kernels where they run alone.
-`ensemble` is the bench as it would run: batched, or the loop where a short trial found that faster (`batching`).
-Nothing clips gradients on either side.
+Model-steps per second (forward, backward, AdamW), both sides in turns, after a warm-up, on the same batches of 32 rows
+and 20 tokens, drawn beforehand: medians of seven stretches, and of the seven ratios. *small* is width 16, *large* about
+64,000 parameters. `loop` is plain PyTorch, one net after another, with the faster of AdamW's default and fused forms;
+`loop_nn_lstm` the same with `torch.nn.LSTM`; `loop_written_out` with the cell as a loop over tokens: our recurrent nets
+use torch's kernels where they run alone. `ensemble` is the bench as it would run: batched, or the loop where a short
+trial found that faster (`batching`). Nothing clips gradients on either side.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ RULE, RATES = Rule(clip=None), Rates(lr=1e-3, weight_decay=0.0)
 NETS = ("mlp", "rnn", "lstm", "convolution", "transformer")
 SIZES = {"small": 16, "large": None}
 BUDGET = 64_000
-BLOCK = 8
+BLOCK = 16
+ROUNDS = 7
 
 
 class TorchLSTM(nn.Module):
@@ -94,43 +95,46 @@ def drawn(pairing: Pairing, members: int, device: torch.device) -> list[Batch]:
     return [pairing.task.sample(members, ROWS, length, generator) for _ in range(BLOCK)]
 
 
-def rate(run: Callable[[], int], device: torch.device, seconds: float) -> float:
-    """Model-steps per second: the median of five stretches, after two warm-up calls."""
-    for _ in range(2):
-        run()
-    rates = []
-    for _ in range(5):
-        synchronise(device)
-        started, done = time.perf_counter(), 0
-        while time.perf_counter() - started < seconds / 5 or not done:
-            done += run()
+Run = Callable[[], int]  # trains a little and says how many model-steps that was
+
+
+def rates(runs: dict[str, Run], device: torch.device, seconds: float) -> dict[str, list[float]]:
+    """Model-steps per second in seven stretches each, in turns, so that a busy machine slows everyone alike."""
+    for run in runs.values():
+        for _ in range(2):
+            run()
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
             synchronise(device)
-        rates.append(done / (time.perf_counter() - started))
-    return statistics.median(rates)
+            started, done = time.perf_counter(), 0
+            while time.perf_counter() - started < seconds / ROUNDS or not done:
+                done += run()
+                synchronise(device)
+            found[name].append(done / (time.perf_counter() - started))
+    return found
 
 
-def loop_rate(pairing: Pairing, build: Callable[[], nn.Module], device: torch.device, seconds: float) -> float:
+def loop(pairing: Pairing, module: nn.Module, fused: bool | None, device: torch.device) -> Run:
     """Plain PyTorch. One net is trained: others would take as long."""
     batches, one_hot = drawn(pairing, 1, device), pairing.one_hot(device)
-    best = 0.0
-    for fused in (None, True):
-        module = build().to(device).train()
-        optimiser = torch.optim.AdamW(module.parameters(), lr=RATES.lr, weight_decay=0.0, fused=fused)
+    module = module.to(device).train()
+    optimiser = torch.optim.AdamW(module.parameters(), lr=RATES.lr, weight_decay=0.0, fused=fused)
 
-        def run(module: nn.Module = module, optimiser: torch.optim.Optimizer = optimiser) -> int:
-            for batch in batches:
-                optimiser.zero_grad()
-                outputs = module(pairing.feed(batch.inputs[0], one_hot))
-                losses(pairing.task.spec, outputs[None], batch).sum().backward()
-                optimiser.step()
-            return len(batches)
+    def run() -> int:
+        for batch in batches:
+            optimiser.zero_grad()
+            outputs = module(pairing.feed(batch.inputs[0], one_hot))
+            losses(pairing.task.spec, outputs[None], batch).sum().backward()
+            optimiser.step()
+        return len(batches)
 
-        best = max(best, rate(run, device, seconds))
-    return best
+    return run
 
 
-def ensemble_rate(pairing: Pairing, members: int, batching: Batching, device: torch.device, seconds: float) -> float:
-    stacked = Members(pairing, [pairing.build(seed) for seed in range(members)], device, batching.batched)
+def ensemble(pairing: Pairing, members: int, batching: Batching, device: torch.device) -> Run:
+    modules = [pairing.build(seed) for seed in range(members)]
+    stacked = Members(pairing, modules, device, batching.batched)
     program = Program(stacked, Optimiser(RULE, [RATES] * members, stacked.parameters), batching, device)
     batches = drawn(pairing, members, device)
     step = 0
@@ -141,36 +145,44 @@ def ensemble_rate(pairing: Pairing, members: int, batching: Batching, device: to
         step += len(batches)
         return members * len(batches)
 
-    return rate(run, device, seconds)
+    return run
 
 
 def compare(net: str, size: str, members: int, device: torch.device, seconds: float) -> dict[str, Any]:
     pairing = paired(net, size)
     trial = try_sizes(pairing, RULE, ROWS, members, device)
     batching = trial.choose(members, graphs=device.type == "cuda")
-    loop = loop_rate(pairing, lambda: pairing.build(0), device, seconds)
-    ensemble = ensemble_rate(pairing, members, batching, device, seconds)
+    runs = {"ensemble": ensemble(pairing, members, batching, device)}
+    for fused in (None, True):
+        runs[f"loop {fused}"] = loop(pairing, pairing.build(0), fused, device)
+        if net in ("rnn", "lstm"):
+            runs[f"loop_written_out {fused}"] = loop(pairing, WrittenOut(pairing.build(0)), fused, device)
+        if net == "lstm":
+            spec = pairing.task.spec
+            torch_lstm = TorchLSTM(spec.features, spec.outputs, pairing.shape["width"])
+            runs[f"loop_nn_lstm {fused}"] = loop(pairing, torch_lstm, fused, device)
+    if device.type == "cuda":
+        runs["without_graphs"] = ensemble(pairing, members, Batching(batching.chunk, True), device)
+    found = rates(runs, device, seconds)
     row: dict[str, Any] = {
         "net": net,
         "size": size,
         "parameters": count_parameters(pairing.build(0)),
         "device": device.type,
         "members": members,
-        "loop": loop,
-        "ensemble": ensemble,
-        "ratio": ensemble / loop,
+        "ensemble": statistics.median(found["ensemble"]),
         "batching": str(batching),
     }
-    if net in ("rnn", "lstm"):
-        row["loop_written_out"] = loop_rate(pairing, lambda: WrittenOut(pairing.build(0)), device, seconds)
-        row["ratio_written_out"] = ensemble / row["loop_written_out"]
-    if net == "lstm":
-        spec = pairing.task.spec
-        width = pairing.shape["width"]
-        row["loop_nn_lstm"] = loop_rate(pairing, lambda: TorchLSTM(spec.features, spec.outputs, width), device, seconds)
-        row["ratio_nn_lstm"] = ensemble / row["loop_nn_lstm"]
-    if device.type == "cuda":
-        row["without_graphs"] = ensemble_rate(pairing, members, Batching(batching.chunk, True), device, seconds)
+    for kind in ("loop", "loop_written_out", "loop_nn_lstm"):
+        forms = [found[f"{kind} {fused}"] for fused in (None, True) if f"{kind} {fused}" in found]
+        if forms:
+            fastest = max(forms, key=statistics.median)
+            row[kind] = statistics.median(fastest)
+            row[kind.replace("loop", "ratio")] = statistics.median(
+                ours / theirs for ours, theirs in zip(found["ensemble"], fastest, strict=True)
+            )
+    if "without_graphs" in found:
+        row["without_graphs"] = statistics.median(found["without_graphs"])
     return row
 
 
@@ -233,9 +245,11 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads, of both sides")
     parser.add_argument("--members", type=int, help="64 on a CPU, 512 on CUDA unless given")
-    parser.add_argument("--seconds", type=float, default=2.0, help="per figure")
+    parser.add_argument("--seconds", type=float, default=3.0, help="per figure")
     parser.add_argument("--nets", default=",".join(NETS))
-    parser.add_argument("--skip-evaluation", action="store_true")
+    parser.add_argument(
+        "--evaluated", default="rnn,lstm,convolution,transformer", help="nets whose evaluation is timed"
+    )
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
@@ -251,12 +265,11 @@ def main() -> None:
     results: dict[str, Any] = {"benchmark": "training", "hardware": hardware(device), "training": rows}
     if ceiling:
         results["ceilings"] = ceiling
-    if not options.skip_evaluation:
-        results["evaluation"] = []
-        for net, size in itertools.product((n for n in options.nets.split(",") if n != "mlp"), SIZES):
-            row = evaluation(net, size, 8 if cuda else 1, 8, device)
-            results["evaluation"].append(row)
-            print(f"{net} {size}: all lengths 41-500 {row['ratio']:.1f}× one call each", file=sys.stderr, flush=True)
+    results["evaluation"] = []
+    for net, size in itertools.product(filter(None, options.evaluated.split(",")), SIZES):
+        row = evaluation(net, size, 8 if cuda else 1, 8, device)
+        results["evaluation"].append(row)
+        print(f"{net} {size}: all lengths 41-500 {row['ratio']:.1f}× one call each", file=sys.stderr, flush=True)
     if options.json:
         print(json.dumps(results, indent=2))
 

@@ -13,7 +13,8 @@ from safetensors.torch import load_file
 
 from theodolite.errors import BadInput, UnknownName
 from theodolite.lab.checkpoint import write_checkpoint
-from theodolite.lab.learn import learn, unseen_lengths
+from theodolite.lab.learn import learn
+from theodolite.lab.lengths import unseen_lengths
 from theodolite.nets.load import load
 from theodolite.tasks.contract import make_task
 
