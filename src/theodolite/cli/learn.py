@@ -164,6 +164,9 @@ def learn(
         print_json(result.to_json())
     else:
         _show(result, out)
+    if keep_weights and result.reused:
+        told = f"weights are kept as members finish: those of {result.reused} members finished earlier are not"
+        errors.print(told, style="dim", markup=False, highlight=False, soft_wrap=True)
     if result.failures:
         failed = sum(len(f.cells) for f in result.failures)
         told = f"{failed} of {result.asked} members failed, the first with: {result.failures[0].sentence}"

@@ -65,11 +65,16 @@ def test_the_loop_is_chosen_where_it_is_faster(chunks, members):
         ({2: 10.0, 4: 20.0, 8: 40.0}, 20, 7),  # three calls of 7, 7 and 6, not 8, 8 and 4
         ({2: 10.0, 4: 20.0, 8: 40.0}, 9, 5),
         ({2: 10.0, 4: 20.0, 8: 40.0}, 3, 3),
-        ({2: 10.0, 4: 20.0, 8: 40.0}, 1, 1),
     ],
 )
 def test_the_chunk_that_is_chosen(chunks, members, chunk):
     assert Trial(5.0, chunks, True).choose(members, False) == Batching(chunk, batched=True)
+
+
+def test_one_member_alone_is_not_an_ensemble_unless_its_steps_are_captured():
+    trial = Trial(5.0, {2: 10.0, 4: 20.0}, True)
+    assert trial.choose(1, False) == Batching(1, batched=False)
+    assert trial.choose(1, True) == Batching(1, batched=True, graphs=True)
 
 
 def test_a_chunk_larger_than_the_group_does_not_speak_for_it():

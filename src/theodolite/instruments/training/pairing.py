@@ -143,7 +143,10 @@ def _run_once(pairing: Pairing, module: nn.Module, length: int | None) -> None:
         raise
     except Exception as error:
         reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
-        raise _misfit(pairing.registered, f"'{pairing.name}' cannot run {at}: {reason}") from error
+        trained = pairing.task.spec.lengths
+        beyond = length is not None and trained is not None and length > trained[1]
+        hint = "; that is beyond training, so evaluate shorter lengths only (--unseen)" if beyond else ""
+        raise _misfit(pairing.registered, f"'{pairing.name}' cannot run {at}: {reason}{hint}") from error
     if not isinstance(found, Tensor):
         raise _misfit(pairing.registered, f"'{pairing.name}' returned a {type(found).__name__} {at}: return one tensor")
     if tuple(found.shape) != expected:

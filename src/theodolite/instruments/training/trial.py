@@ -38,7 +38,8 @@ class Trial:
         larger = [size for size in self.chunks if size >= members]
         usable = {size: rate for size, rate in self.chunks.items() if size <= min(larger, default=members)}
         best = max(usable.values(), default=0.0)
-        if not self.agrees or best < _WORTH * self.loop:
+        alone = members == 1 and not graphs  # captured steps help one member too
+        if alone or not self.agrees or best < _WORTH * self.loop:
             return Batching(1, batched=False)
         size = min(size for size, rate in usable.items() if rate * _WORTH >= best)
         calls = -(-members // size)
