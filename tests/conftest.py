@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import jaxtyping
 import pytest
@@ -33,3 +36,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"run with -m {mark}"))
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="there is no CUDA device"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte, where the system lets us make one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("mounting a file system is not permitted here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)

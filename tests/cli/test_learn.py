@@ -349,15 +349,12 @@ def test_a_locked_store_is_told_and_works_again_after(learn, used, monkeypatch):
     assert learn("--seeds", 3).code == 0
 
 
-@pytest.fixture
-def small_disk(tmp_path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("mounting a file system is not permitted here")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
+def test_members_that_finished_before_weights_were_kept_are_counted(learn):
+    assert learn("--seeds", 1).code == 0
+    again = learn("--seeds", 2, "--keep-weights")
+    assert again.code == 0
+    assert "2 that finished in an earlier run have none" in again.err  # two tasks
+    assert learn("--seeds", 2, "--keep-weights").err == again.err
 
 
 def test_a_full_or_read_only_disk_is_one_sentence_and_the_same_command_goes_on(learn, small_disk, tmp_path):

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -266,17 +265,6 @@ def test_what_crashes_leave_among_the_checkpoints_is_swept_away(tmp_path, alone)
 
 
 # Full and broken disks
-
-
-@pytest.fixture
-def small_disk(tmp_path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("mounting a file system is not permitted here")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
 
 
 def fill(place: Path) -> None:

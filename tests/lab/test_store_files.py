@@ -247,18 +247,6 @@ def test_a_full_database_keeps_the_state_before(opened):
     assert len(opened.rows()) == 50
 
 
-@pytest.fixture
-def small_disk(tmp_path) -> Iterator[Path]:
-    """A file system of one megabyte, where the system lets us make one."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("mounting a file system is not permitted here")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
-
-
 def remount(place: Path, how: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{how}", place], check=True)
 

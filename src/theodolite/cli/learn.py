@@ -115,6 +115,7 @@ def learn(
 
     from theodolite.lab.campaign import Listener
     from theodolite.lab.learn import learn as run_learn
+    from theodolite.lab.learn import weights_file
 
     named = {"depth": depth, "width": width, "heads": heads}
     shape: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
@@ -164,8 +165,8 @@ def learn(
         print_json(result.to_json())
     else:
         _show(result, out)
-    if keep_weights and result.reused:
-        told = f"weights are kept as members finish: those of {result.reused} members finished earlier are not"
+    if keep_weights and (without := sum(1 for row in result.rows if not weights_file(out, row.cell.key).is_file())):
+        told = f"weights are kept as members finish: {without} that finished in an earlier run have none"
         errors.print(told, style="dim", markup=False, highlight=False, soft_wrap=True)
     if result.failures:
         failed = sum(len(f.cells) for f in result.failures)

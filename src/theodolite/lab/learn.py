@@ -29,7 +29,7 @@ from theodolite.lab.pool import Engine, Here, Pool
 from theodolite.lab.store import Store
 from theodolite.lab.summary import flat, summarise
 from theodolite.lab.tracking import Board
-from theodolite.lab.work import Context, check_weights, place
+from theodolite.lab.work import Context, check_weights, place, weights_name
 from theodolite.measurement import canonical
 from theodolite.nets.contract import nets
 from theodolite.nets.size import fit_budget, parse_budget
@@ -244,8 +244,13 @@ def _state_size(store: Store, net: Net, pairing: Pairing) -> dict[str, Any] | No
     return known
 
 
+def weights_file(out: str | Path, key: str) -> Path:
+    """Where a member's weights are kept in the folder of a store."""
+    return Path(out) / "weights" / weights_name(key)
+
+
 def _weights_folder(store: Store) -> Path:
-    folder = store.folder / "weights"
+    folder = weights_file(store.folder, "").parent
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:

@@ -212,11 +212,16 @@ def _row(one: Finished, cell: Cell, group: Group, device: torch.device, context:
     return Row(cell, result, None, facts)
 
 
+def weights_name(key: str) -> str:
+    """The file of a member's weights."""
+    return f"{key[:16]}.safetensors"
+
+
 def _keep_weights(one: Finished, cell: Cell, context: Context) -> None:
     if context.weights is not None:
         config = cell.config
         metadata = {"net": config["net"], "shape": canonical(config["shape"]), "task": config["task"], "key": one.key}
-        write_checkpoint(context.weights / f"{one.key[:16]}.safetensors", one.weights, metadata)
+        write_checkpoint(context.weights / weights_name(one.key), one.weights, metadata)
 
 
 def _initial(pairing: Pairing, path: Path) -> Callable[[int], nn.Module]:
