@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,7 @@ from theodolite.cli.options import (
     prepare,
     print_json,
     progress_bar,
+    shape_arguments,
 )
 from theodolite.errors import BadInput, CellsFailed
 
@@ -117,12 +118,7 @@ def learn(
     from theodolite.lab.learn import learn as run_learn
     from theodolite.lab.learn import weights_file
 
-    named = {"depth": depth, "width": width, "heads": heads}
-    shape: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
-    for name, value in parse_arguments(arg).items():
-        if name in shape:
-            raise BadInput(f"'{name}' is given as an option and with --arg: give it once")
-        shape[name] = value
+    shape = shape_arguments({"depth": depth, "width": width, "heads": heads}, arg)
     errors = Console(stderr=True)
 
     def show(failure: Failure) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,6 +61,16 @@ def parse_arguments(pairs: Sequence[str] | None, option: str = "--arg") -> dict[
         except json.JSONDecodeError:
             result[name] = text
     return result
+
+
+def shape_arguments(named: Mapping[str, Any], pairs: Sequence[str] | None) -> dict[str, Any]:
+    """The shape of a net: what its own options gave, and `--arg` for the rest."""
+    shape = {name: value for name, value in named.items() if value is not None}
+    for name, value in parse_arguments(pairs).items():
+        if name in shape:
+            raise BadInput(f"'{name}' is given as an option and with --arg: give it once")
+        shape[name] = value
+    return shape
 
 
 def print_json(document: Any) -> None:

@@ -15,10 +15,10 @@ from theodolite.cli.options import (
     Seed,
     Threads,
     Verbose,
-    parse_arguments,
     prepare,
     print_json,
     progress_bar,
+    shape_arguments,
 )
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ def rank(
     Exact for polynomial networks, over a finite field, beside the bounds that theory proves.
     """
     prepare(threads, verbose, log_file)
-    from theodolite.errors import BadInput
     from theodolite.instruments.separation import separation_rank
     from theodolite.lab.files import check_writable, write_text
     from theodolite.measurement import canonical
@@ -102,11 +101,7 @@ def rank(
         "embedding_rank": embedding_rank,
         "degree": degree,
     }
-    shape: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
-    for name, value in parse_arguments(arg).items():
-        if name in shape:
-            raise BadInput(f"'{name}' is given as an option and with --arg: give it once")
-        shape[name] = value
+    shape = shape_arguments(named, arg)
     options: dict[str, Any] = {"inputs": inputs, "dtype": dtype, "mode": mode, "weights": weights}
     with progress_bar() as bar:
         result = separation_rank(
