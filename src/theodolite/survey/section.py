@@ -20,6 +20,7 @@ class Column:
     label: str
     note: str = ""
     numeric: bool = True
+    kind: Literal["value", "agreement"] = "value"  # agreement: True agrees, False differs, None no prediction
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,26 @@ class Figure:
     command: str = ""
 
 
+Standing = Literal["yes", "no", "partly", "unknown", "failed"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One line of a net's card: a question that all nets are asked in the same words, and what was measured of it.
+
+    `text` is the measurement in a few words with its interval; `predicted` what theory says, empty where it is silent;
+    `agrees` is None without a prediction that could be wrong. `failed` means that the instrument could not be used,
+    and `text` says why.
+    """
+
+    net: str
+    question: str
+    standing: Standing
+    text: str
+    predicted: str = ""
+    agrees: bool | None = None
+
+
 @dataclass(frozen=True)
 class Summary:
     """`headline` answers the section's question in one or two sentences made from the numbers."""
@@ -76,6 +97,7 @@ class Summary:
     tables: Sequence[Table] = field(default_factory=tuple)
     figures: Sequence[Figure] = field(default_factory=tuple)
     notes: Sequence[str] = field(default_factory=tuple)
+    answers: Sequence[Answer] = field(default_factory=tuple)
 
 
 @runtime_checkable

@@ -1,0 +1,61 @@
+"""What the advice needs to know of a model: its sizes, and its parameters by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Modality = Literal["language", "image", "bytes"]
+
+# Parts that are not in the blocks: the published fit counts parameters without them.
+OUTSIDE_BLOCKS = ("embedding", "positions", "head", "other")
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """The shape of a Transformer as a configuration states it.
+
+    `depth` counts the blocks that one token passes in turn; an encoder–decoder has `decoder_depth` of them in its
+    decoder, included in `depth`. `parts` are parameters by part, each tensor once: the names in `OUTSIDE_BLOCKS`, and
+    `attention`, `mlp`, `router`, `norms` for the blocks. `active` are the parameters one token uses, which differ
+    from all of them in a mixture of experts. `exact` is false where a field had to be guessed; `notes` say which.
+    """
+
+    name: str
+    family: str
+    modality: Modality
+    depth: int
+    width: int
+    heads: int
+    head_width: int
+    key_value_heads: int
+    mlp_width: int
+    gated: bool
+    vocab: int | None
+    embedding_rank: int | None  # of a factored embedding; None where the table has the model's width
+    tied: bool
+    parts: Mapping[str, int]
+    active: int
+    decoder_depth: int = 0
+    distinct_layers: int | None = None  # fewer than `depth` where layers share their weights
+    experts: int = 1
+    active_experts: int = 1
+    positions: int | None = None  # the longest input
+    exact: bool = True
+    counted: str = ""  # the model class whose parameters these are
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def params(self) -> int:
+        return sum(self.parts.values())
+
+    @property
+    def params_in_blocks(self) -> int:
+        """N without embeddings."""
+        return sum(count for part, count in self.parts.items() if part not in OUTSIDE_BLOCKS)
+
+    @property
+    def attention_width(self) -> int:
+        """H·d_a, the width attention works in."""
+        return self.heads * self.head_width
