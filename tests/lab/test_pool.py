@@ -14,11 +14,12 @@ from torch import nn
 from theodolite.errors import BadInput
 from theodolite.lab import pool
 from theodolite.lab.campaign import Listener
+from theodolite.lab.engine import place
 from theodolite.lab.group import Group
 from theodolite.lab.learn import learn
 from theodolite.lab.pool import Died, Failed, Here, Pool
 from theodolite.lab.store import Store
-from theodolite.lab.work import Context, place
+from theodolite.lab.work import Context
 
 from .small_runs import MLP, RNN, checkpoints, keyed, net_file, rows_of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,6 +78,7 @@ def learn(
     tensorboard: Annotated[
         Path | None, typer.Option(metavar="DIR", rich_help_panel=_RUNNING, help="Write learning curves there too.")
     ] = None,
+    engine: Annotated[str, typer.Option(rich_help_panel=_RUNNING, help="local: this machine.")] = "local",
     workers: Annotated[
         int | None, typer.Option(min=1, rich_help_panel=_RUNNING, help="Processes; one per core, or 1 on CUDA.")
     ] = None,
@@ -115,6 +115,7 @@ def learn(
     from rich.console import Console
 
     from theodolite.lab.campaign import Listener
+    from theodolite.lab.engines import default_workers
     from theodolite.lab.learn import learn as run_learn
     from theodolite.lab.learn import weights_file
 
@@ -124,7 +125,6 @@ def learn(
     def show(failure: Failure) -> None:
         errors.print(f"failed: {_described(failure)}", style="red", markup=False, highlight=False, soft_wrap=True)
 
-    cuda = device.startswith("cuda")
     with progress_bar() as bar:
         result = run_learn(
             net,
@@ -151,7 +151,8 @@ def learn(
             keep_weights=keep_weights,
             save_every=save_every,
             device=device,
-            workers=workers or (1 if cuda else os.cpu_count() or 1),
+            engine=engine,
+            workers=workers or default_workers(device),
             threads=threads,
             max_failures=1 if fail_fast else max_failures,
             tensorboard=tensorboard,

@@ -12,6 +12,7 @@ from typing import Any
 
 from theodolite.errors import ClaimLost, StoreError, TheodoliteError
 from theodolite.lab.cell import Cell, Row
+from theodolite.lab.engine import describe
 from theodolite.lab.group import Group
 from theodolite.lab.lane import TRAINING
 from theodolite.lab.pool import Died, Engine, Failed, Message
@@ -62,12 +63,14 @@ def run_campaign(
     settings: dict[str, Any],
     listener: Listener | None = None,
     max_failures: int | None = None,
+    weigh: Callable[[Cell], float] | None = None,
 ) -> Outcome:
     """Every cell once. Cells another command is running are waited for; a dead command's are taken over.
 
-    It ends early once `max_failures` cells have failed; what was running then is saved and stays open.
+    It ends early once `max_failures` cells have failed; what was running then is saved and stays open. `weigh` says
+    what share of the progress a cell is, its steps unless given.
     """
-    campaign = _Campaign(cells, store, engine, context, settings, listener or Listener(), max_failures)
+    campaign = _Campaign(cells, store, engine, context, settings, listener or Listener(), max_failures, weigh or _steps)
     with _heart(store):
         try:
             campaign.run()
@@ -87,14 +90,16 @@ class _Campaign:
         settings: dict[str, Any],
         listener: Listener,
         max_failures: int | None,
+        weigh: Callable[[Cell], float],
     ) -> None:
         self.cells = {cell.key: cell for cell in cells}
         self.store, self.engine, self.context = store, engine, context
         self.settings, self.listener, self.max_failures = settings, listener, max_failures
+        self.weight = {key: weigh(cell) for key, cell in self.cells.items()}
         self.outcome = Outcome()
         self.failed: set[str] = set()
         self.running: dict[str, Group] = {}
-        self.reached: dict[str, tuple[int, int]] = {}  # per running group: step, members that go on
+        self.reached: dict[str, int] = {}  # per running group: its step
         self.recorded: dict[str, int] = {}  # per running group: updates, without a gap
 
     def run(self) -> None:
@@ -147,7 +152,7 @@ class _Campaign:
         training = group.cells[0].measure == TRAINING
         trial = self.store.trial(trial_name(group)) if training else None
         self.running[group.id] = group
-        self.reached[group.id] = (group.step, len(group.cells))
+        self.reached[group.id] = group.step
         self.recorded[group.id] = 0
         self.engine.submit(group, replace(self.context, trial=trial))
 
@@ -197,7 +202,7 @@ class _Campaign:
         for row in update.rows:
             if row.cell.key in self.cells:
                 self.outcome.rows.setdefault(row.cell.key, row)
-        self.reached[group.id] = (update.step, update.live)
+        self.reached[group.id] = update.step
         self.listener.update(group, update)
         if update.done:
             self._forget(group)
@@ -222,10 +227,12 @@ class _Campaign:
         self.recorded.pop(group.id, None)
 
     def _watch(self, label: str) -> None:
-        total = sum(_steps(cell) for cell in self.cells.values())
-        done = sum(_steps(self.cells[key]) for key in self.outcome.rows)
-        for step, live in self.reached.values():
-            done += step * live
+        total = sum(self.weight.values())
+        done = sum(self.weight[key] for key in (*self.outcome.rows, *self.failed))
+        for name, step in self.reached.items():
+            for cell in self.running[name].cells:
+                if cell.key in self.weight and cell.key not in self.outcome.rows:
+                    done += self.weight[cell.key] * min(1.0, step / _steps(cell))
         self.listener.watch(float(min(done, total)), float(total), label)
 
 
@@ -236,7 +243,7 @@ def _steps(cell: Cell) -> int:
 def _label(group: Group, update: Update) -> str:
     config = group.cells[0].config
     if group.cells[0].measure != TRAINING:
-        return str(config.get("net", group.cells[0].measure))
+        return f"{group.cells[0].measure} of {describe(group.cells[0])}"
     best = max((look.score for look in update.looks), default=None)
     told = "" if best is None else f", best {best:.2f}"
     return f"{config['net']} on {config['task']}: step {update.step}, {update.live} live{told}"

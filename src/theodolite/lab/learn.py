@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import os
 import tempfile
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theodolite.errors import BadInput, NotApplicable
+from theodolite.errors import BadInput
 from theodolite.instruments.device import resolve_device
 from theodolite.instruments.memory import state_size
 from theodolite.instruments.training.optimiser import Rates, Rule
-from theodolite.instruments.training.pairing import Pairing, pair, task_sizes
+from theodolite.instruments.training.pairing import Pairing, task_sizes
 from theodolite.instruments.training.session import Schedule
 from theodolite.lab.campaign import Failure, Listener, run_campaign
-from theodolite.lab.cell import Cell, Row
-from theodolite.lab.checkpoint import read_checkpoint
+from theodolite.lab.cell import Row
+from theodolite.lab.engines import make_engine
 from theodolite.lab.frames import frame
-from theodolite.lab.lane import TRAINING, lane
 from theodolite.lab.lengths import unseen_lengths
-from theodolite.lab.pool import Engine, Here, Pool
 from theodolite.lab.store import Store
 from theodolite.lab.summary import flat, summarise
 from theodolite.lab.tracking import Board
-from theodolite.lab.work import Context, check_weights, place, weights_name
+from theodolite.lab.training_plan import Net, TrainingPlan, plan_training
+from theodolite.lab.work import Context, weights_name
 from theodolite.measurement import canonical
-from theodolite.nets.contract import nets
-from theodolite.nets.size import fit_budget, parse_budget
-from theodolite.tasks.contract import Task, make_task, tasks
+from theodolite.nets.size import parse_budget
+from theodolite.tasks.contract import make_task, tasks
 
 if TYPE_CHECKING:
     import pandas
-
-Net = str | Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -95,6 +87,7 @@ def learn(
     keep_weights: bool = False,
     save_every: float = 20.0,
     device: str = "cpu",
+    engine: str = "local",
     workers: int | None = None,
     threads: int | None = None,
     max_failures: int | None = None,
@@ -104,9 +97,10 @@ def learn(
     """Train `seeds` members for every net, task, learning rate and weight decay, and see who solves what.
 
     `net` is a built-in net, `file.py:Name`, or a class or function that builds a module. `out` is the folder of the
-    store: finished members are there at once and are never run again. Without it nothing is kept. `workers` processes
-    run side by side; None runs everything in this one. `chunk` members go through one batched call, 1 is the plain
-    loop; unless given it is found by a short trial. `checkpoint` evaluates those weights without training.
+    store: finished members are there at once and are never run again. Without it nothing is kept. `engine` says where
+    members run: `local` is this machine, with `workers` processes side by side; None runs everything in this one.
+    `chunk` members go through one batched call, 1 is the plain loop; unless given it is found by a short trial.
+    `checkpoint` evaluates those weights without training.
     """
     resolve_device(device)
     nets_, tasks_ = _listed(net), _listed(task)
@@ -124,32 +118,24 @@ def learn(
     budget = parse_budget(params) if isinstance(params, str) else params
     every = every if every is not None else min(1000, max(10, steps // 50))
     schedule = Schedule(steps, batch, every, rows, (), to_the_end)
-    cells: list[Cell] = []
-    skipped: list[str] = []
-    locations: dict[str, Any] = {}
-    lanes: dict[str, tuple[Net, Pairing]] = {}
+    planned = TrainingPlan()
     for one in nets_:
         for name in tasks_:
             built = make_task(name, _fields_of(name, task_args, tasks_))
-            lengths = unseen_lengths(built, unseen)
-            try:
-                pairing = _pairing(one, built, dict(shape or {}), budget, max(lengths, default=None))
-            except NotApplicable as reason:
-                skipped.append(str(reason))
-                continue
-            config = _config(one, pairing, rule, replace(schedule, unseen=lengths))
-            if checkpoint is not None:
-                config["checkpoint"] = _weights_hash(pairing, Path(checkpoint))
-            locations[place(config)] = _location(one)
-            found = [
-                Cell(TRAINING, {**config, "seed": seed + i, "lr": r.lr, "weight_decay": r.weight_decay})
-                for i in range(seeds)
-                for r in rates
-            ]
-            lanes[lane(found[0].config)] = (one, pairing)
-            cells += found
+            planned += plan_training(
+                one,
+                built,
+                schedule=replace(schedule, unseen=unseen_lengths(built, unseen)),
+                rule=rule,
+                rates=rates,
+                seeds=range(seed, seed + seeds),
+                shape=shape,
+                budget=budget,
+                checkpoint=checkpoint,
+            )
+    cells, locations = planned.cells, planned.locations
     if not cells:
-        raise BadInput(f"no net fits a task here: {'; '.join(skipped)}")
+        raise BadInput(f"no net fits a task here: {'; '.join(planned.skipped)}")
     with ExitStack() as stack:
         folder = Path(out) if out is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         board = stack.enter_context(Board(tensorboard)) if tensorboard is not None else None
@@ -160,74 +146,23 @@ def learn(
             save_every=save_every,
             weights=_weights_folder(store) if keep_weights else None,
             initial=None if checkpoint is None else Path(checkpoint).resolve(),
-            state_sizes={key: _state_size(store, *found) for key, found in lanes.items()},
+            state_sizes={key: _state_size(store, *found) for key, found in planned.lanes.items()},
         )
         settings = {"device": device, **({} if chunk is None else {"chunk": chunk})}
         listener = listener or Listener()
         if board is not None:
             listener = board.listening(listener)
-        engine = _engine(workers, threads, locations)
-        outcome = run_campaign(cells, store, engine, context, settings, listener, max_failures)
+        running = make_engine(engine, workers, threads, locations)
+        outcome = run_campaign(cells, store, running, context, settings, listener, max_failures)
     found_rows = tuple(outcome.rows.values())
     return Learning(
         rows=found_rows,
         summary=tuple(summarise(found_rows)),
-        not_applicable=tuple(skipped),
+        not_applicable=planned.skipped,
         failures=tuple(outcome.failures),
         reused=outcome.reused,
         asked=len({cell.key for cell in cells}),
     )
-
-
-def _pairing(net: Net, task: Task, shape: dict[str, Any], budget: int | None, longest: int | None) -> Pairing:
-    if budget is not None:
-        if isinstance(net, str) and net in nets:
-            pair(net, task, shape, longest)  # a net that does not fit at any width is not applicable, not too small
-        sizes = task_sizes(net, task, longest)
-        shape = {k: v for k, v in fit_budget(net, budget, **sizes, **shape).items() if k not in sizes}
-    return pair(net, task, shape, longest)
-
-
-def _config(net: Net, pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[str, Any]:
-    """Everything that changes what a member learns."""
-    source = pairing.source if isinstance(net, str) else _source_of(net)
-    return {
-        "net": pairing.name,
-        "net_version": pairing.version,
-        "source": source,
-        "shape": dict(pairing.shape),
-        "task": pairing.task.name,
-        "task_version": pairing.task.version,
-        "task_args": asdict(pairing.task),  # pyright: ignore[reportArgumentType]
-        "optimiser": {**asdict(rule), "betas": list(rule.betas)},
-        "schedule": {**asdict(schedule), "unseen": list(schedule.unseen)},
-    }
-
-
-def _source_of(net: Callable[..., Any]) -> str:
-    """An object is known by its source text; one without is never the same again."""
-    try:
-        text = inspect.getsource(net)
-    except (OSError, TypeError):
-        text = uuid.uuid4().hex
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _location(net: Net) -> Any:
-    """Where workers find a user's net, wherever they run."""
-    if not isinstance(net, str) or not (":" in net or net.endswith(".py")):
-        return net
-    path, _, name = net.rpartition(":")
-    return f"{Path(path).resolve()}:{name}"
-
-
-def _engine(workers: int | None, threads: int | None, locations: Mapping[str, Any]) -> Engine:
-    if workers is None:
-        return Here()
-    _positive("workers", workers)
-    if any(not isinstance(net, str) for net in locations.values()):
-        raise BadInput("a net given as an object cannot be sent to other processes: leave out workers, or use a file")
-    return Pool(workers, threads or max(1, (os.cpu_count() or 1) // workers))
 
 
 def _state_size(store: Store, net: Net, pairing: Pairing) -> dict[str, Any] | None:
@@ -256,12 +191,6 @@ def _weights_folder(store: Store) -> Path:
     except OSError as error:
         raise BadInput(f"the folder '{folder}' cannot be made ({error.strerror}): choose another --out") from error
     return folder.resolve()
-
-
-def _weights_hash(pairing: Pairing, path: Path) -> str:
-    tensors, metadata = read_checkpoint(path)
-    check_weights(pairing, pairing.build(0), tensors, metadata, path)
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _fields_of(task: str, given: Mapping[str, Any] | None, all_tasks: Sequence[str]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from theodolite.instruments.training.session import (
 from theodolite.instruments.training.trial import Trial, try_sizes
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
-from theodolite.lab.engine import run
+from theodolite.lab.engine import place, run
 from theodolite.lab.group import Group
 from theodolite.lab.lane import TRAINING, lane
 from theodolite.measurement import Provenance, canonical
@@ -82,7 +82,7 @@ def work(group: Group, context: Context, stopping: Callable[[], bool] = lambda: 
 
 def _measure(group: Group, context: Context, stopping: Callable[[], bool]) -> Iterator[Update]:
     rows = []
-    for row in run(group.cells, group.settings["device"]):
+    for row in run(group.cells, group.settings["device"], locations=context.locations):
         rows.append(row)
         if stopping() and len(rows) < len(group.cells):
             yield Update(group.id, len(rows), rows=(row,))
@@ -109,11 +109,6 @@ def trial_name(group: Group) -> str:
     """Trials are shared by groups of one lane, size and place."""
     config = dict(group.cells[0].config)
     return canonical([lane(config), dict(group.settings), len(group.cells)])
-
-
-def place(config: Mapping[str, Any]) -> str:
-    """Which net a cell means: two files of one name are two nets."""
-    return canonical([config["net"], config["source"]])
 
 
 def paired(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Pairing:
