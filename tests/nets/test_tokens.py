@@ -21,7 +21,16 @@ VARIANTS: dict[str, list[dict]] = {
         for causal in (False, True)
         for block in ("serial", "parallel")
     ],
-    "convolution": [{"causal": causal, "dilation": dilation} for causal in (False, True) for dilation in (1, 2)],
+    "linear-transformer": [
+        {"positions": positions, "causal": causal, "block": block}
+        for positions in ("none", "sinusoidal")
+        for causal in (False, True)
+        for block in ("serial", "parallel")
+    ],
+    "convolution": [
+        *({"causal": causal, "dilation": dilation} for causal in (False, True) for dilation in (1, 2)),
+        {"causal": False, "padding": "circular"},
+    ],
     "lstm": [{"depth": 1}, {"depth": 2}],
     "rnn": [{"depth": 1}, {"depth": 2}],
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import Prediction, positive, register
+from theodolite.nets.contract import Prediction, Symmetry, positive, register
 from theodolite.nets.projection import readout
 from theodolite.partition import Partition
 from theodolite.theory.circuits import convolutional_cap, recurrent_cap, recurrent_degrees
@@ -47,6 +49,10 @@ class ConvolutionalCircuit(nn.Module):
     def predict(self, partition: Partition, token: int) -> Prediction:
         cap = convolutional_cap(partition, self.features, self.width)
         return Prediction(self.tokens, cap, reason="the cap is the minimal cut of the circuit's graph")
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        pooled = Symmetry(self.tokens == 2, "tokens are multiplied pair by pair, as a tree; one pair commutes")
+        return {"translation": pooled, "permutation": pooled}
 
 
 @register(
@@ -94,3 +100,8 @@ class RecurrentCircuit(nn.Module):
             return Prediction(sum(degrees), 1, reason="all tokens before the one that is read stand on one side")
         cap = recurrent_cap(Partition(kept_a, kept_b), self.features, self.width, self.depth)
         return Prediction(sum(degrees), cap, reason="the cap counts the ways the state at the cut can enter")
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        ordered = Symmetry(False, "a recurrence reads its tokens in order")
+        resting = Symmetry(False, "a zero token sets the state to 0, from which it never returns")
+        return {"translation": ordered, "permutation": ordered, "time-shift": resting}

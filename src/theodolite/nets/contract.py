@@ -19,6 +19,7 @@ from torch import nn
 from theodolite.errors import BadInput
 from theodolite.partition import Partition
 from theodolite.registry import Registry, unknown
+from theodolite.theory.sensitivity import InfluenceLaw
 
 # Names other libraries use for the same argument.
 ALIASES = {
@@ -59,6 +60,28 @@ class Predictable(Protocol):
     """A net that theory speaks of; `token` is the one whose output is read."""
 
     def predict(self, partition: Partition, token: int) -> Prediction: ...
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """Whether a net of this architecture commutes with a group that acts on its tokens, for almost all weights."""
+
+    holds: bool
+    reason: str
+
+
+@runtime_checkable
+class Symmetric(Protocol):
+    """A net that says which groups it is equivariant under: translation, permutation, time-shift."""
+
+    def symmetries(self) -> Mapping[str, Symmetry]: ...
+
+
+@runtime_checkable
+class Influenced(Protocol):
+    """A net of which theory says how far one changed symbol moves the output."""
+
+    def influence(self) -> InfluenceLaw: ...
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,13 @@ block's output (d matrices, the count of Eq. 4), `output` one more (d + 1). Degr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import Prediction, positive, register
+from theodolite.nets.contract import Prediction, Symmetry, positive, register
 from theodolite.nets.projection import embedding, readout
 from theodolite.partition import Partition
 from theodolite.theory.cap import attention_cap, homogeneous_cap
@@ -83,6 +85,11 @@ class DegreeAttention(nn.Module):
         else:
             cap = homogeneous_cap(total, len(here) * width, len(other) * width)
         return Prediction(total, cap)
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        over_set = Symmetry(True, "every token meets the sum over the set of tokens")
+        resting = Symmetry(True, "without a softmax or biases, zero tokens add nothing to the sum")
+        return {"translation": over_set, "permutation": over_set, "time-shift": resting}
 
 
 def at_least_two(degree: int) -> None:

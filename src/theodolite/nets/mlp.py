@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import positive, register
+from theodolite.nets.contract import Symmetry, positive, register
 
 
 @register(
@@ -29,3 +30,7 @@ class MLP(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch output"]:
         return self.layers(x)
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        own = Symmetry(False, "every entry has weights of its own")
+        return {"translation": own, "permutation": own}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Prediction, positive, register
+from theodolite.nets.contract import Prediction, Symmetry, positive, register
 from theodolite.nets.polynomial_mlp import ProductLayer
 from theodolite.nets.projection import embedding, readout
 from theodolite.partition import Partition
@@ -56,3 +58,7 @@ class PolynomialMixer(nn.Module):
     def predict(self, partition: Partition, token: int) -> Prediction:
         total, size = self.block_degree**self.depth, min(self.features, self.width)
         return Prediction(total, homogeneous_cap(total, len(partition.a) * size, len(partition.b) * size))
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        own = Symmetry(False, "every token has weights of its own")
+        return {"translation": own, "permutation": own}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Prediction, positive, register
+from theodolite.nets.contract import Prediction, Symmetry, positive, register
 from theodolite.nets.degree_attention import at_least_two
 from theodolite.nets.projection import readout
 from theodolite.partition import Partition
@@ -54,3 +56,7 @@ class PolynomialMLP(nn.Module):
     def predict(self, partition: Partition, token: int) -> Prediction:
         total = self.degree**self.depth
         return Prediction(total, homogeneous_cap(total, len(partition.a), len(partition.b)))
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        own = Symmetry(False, "every entry has weights of its own")
+        return {"translation": own, "permutation": own}

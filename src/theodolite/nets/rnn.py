@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import positive, register
-from theodolite.nets.recurrent import runs_alone, start_uniformly
+from theodolite.nets.contract import Symmetry, positive, register
+from theodolite.nets.recurrent import recurrent_symmetries, runs_alone, start_uniformly
+from theodolite.theory.sensitivity import InfluenceLaw, no_law
 
 
 class RNNLayer(nn.Module):
@@ -56,3 +59,9 @@ class RNN(nn.Module):
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
     ) -> Float[Tensor, "batch token output"]:
         return self.read(self.layers(x))
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        return recurrent_symmetries()
+
+    def influence(self) -> InfluenceLaw:
+        return no_law("how a recurrence forgets depends on its weights; theory has no law for generic ones")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import Prediction, positive, register
+from theodolite.nets.contract import Prediction, Symmetry, positive, register
 from theodolite.nets.projection import embedding, readout
 from theodolite.partition import Partition
 from theodolite.theory.attention import attention_bounds, degree
@@ -91,3 +93,8 @@ class SelfAttention(nn.Module):
             )
         bounds = attention_bounds(self.depth, self.width, self.heads)
         return Prediction(degree(self.depth), cap, bounds.lower, bounds.upper, bounds.reason)
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        over_set = Symmetry(True, "every token meets the sum over the set of tokens")
+        resting = Symmetry(True, "without a softmax or biases, zero tokens add nothing to the sum")
+        return {"translation": over_set, "permutation": over_set, "time-shift": resting}

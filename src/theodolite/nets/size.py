@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -13,8 +12,8 @@ from torch import nn
 from theodolite.errors import BadInput, TheodoliteError
 from theodolite.nets.contract import ALIASES
 from theodolite.nets.load import Blueprint, blueprint, seeded
+from theodolite.theory.domain import parse_budget as parse_budget
 
-_SUFFIXES = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "g": 1_000_000_000}
 _WIDEST = 1 << 20
 _CLOSE = 1.5  # the nearest net may have this many times the budget's parameters, or the budget this many times its own
 
@@ -22,15 +21,6 @@ _CLOSE = 1.5  # the nearest net may have this many times the budget's parameters
 def count_parameters(module: nn.Module) -> int:
     """Numbers that training changes; a tensor that is used twice counts once."""
     return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
-
-
-def parse_budget(text: str) -> int:
-    """`64k`, `1.5M`, `1.3e9` or `64000` parameters."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?(?:e\d{1,2})?)([kmbg]?)", text.strip().lower())
-    count = float(found[1]) * _SUFFIXES[found[2]] if found else 0.0
-    if count < 1 or round(count) != round(count, 6):
-        raise BadInput(f"'{text}' is not a number of parameters: write 64k, 1.5M or 64000")
-    return round(count)
 
 
 def fit_budget(net: str | Callable[..., Any], budget: int, **given: Any) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Prediction, positive, register
+from theodolite.nets.contract import Prediction, Symmetry, positive, register
 from theodolite.partition import Partition
 
 
@@ -34,3 +36,7 @@ class SumOfProducts(nn.Module):
         room = self.features ** min(len(partition.a), len(partition.b))
         cap = min(self.terms, room)
         return Prediction(partition.sites, cap, cap, cap, "the number of terms, by construction")
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        own = Symmetry(False, "every token has weights of its own")
+        return {"translation": own, "permutation": own}

@@ -3,56 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import choice, positive, register
+from theodolite.nets.contract import Symmetry, choice, positive, register
 from theodolite.nets.positions import rotate, rotation, sinusoidal
+from theodolite.theory.sensitivity import InfluenceLaw, attention_law
 
 Turns = tuple[Tensor, Tensor]
-
-
-class TransformerBlock(nn.Module):
-    """Serial: attention, then the perceptron, each with its own norm. Parallel: both read one norm, both are added."""
-
-    def __init__(self, width: int, heads: int, parallel: bool = False) -> None:
-        super().__init__()
-        self.heads = heads
-        self.before_attention = nn.LayerNorm(width)
-        self.project = nn.Linear(width, 3 * width)
-        self.combine = nn.Linear(width, width)
-        self.before_mlp = None if parallel else nn.LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch token width"],
-        bias: Float[Tensor, "*any query key"] | None = None,
-        turns: Turns | None = None,
-    ) -> Float[Tensor, "batch token width"]:
-        normed = self.before_attention(x)
-        if self.before_mlp is None:
-            return x + self.attend(normed, bias, turns) + self.mlp(normed)
-        x = x + self.attend(normed, bias, turns)
-        return x + self.mlp(self.before_mlp(x))
-
-    def attend(
-        self,
-        x: Float[Tensor, "batch token width"],
-        bias: Float[Tensor, "*any query key"] | None,
-        turns: Turns | None,
-    ) -> Float[Tensor, "batch token width"]:
-        projected = self.project(x).unflatten(-1, (3 * self.heads, -1))
-        if turns is None:
-            query, key, value = (part.transpose(1, 2) for part in projected.chunk(3, dim=2))
-        else:
-            both, value = projected.split((2 * self.heads, self.heads), dim=2)
-            query, key = rotate(both, turns).transpose(1, 2).chunk(2, dim=1)
-            value = value.transpose(1, 2)
-        return self.combine(attention(query, key, value, bias).transpose(1, 2).flatten(-2))
 
 
 def attention(
@@ -62,8 +24,59 @@ def attention(
     bias: Float[Tensor, "*any query key"] | None = None,
 ) -> Float[Tensor, "batch head query attention_width"]:
     """softmax(Q Kᵀ / √d + bias) V; a bias of −∞ hides a key, and its weight and gradient are exactly 0."""
-    scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-1, -2)
+    scores = logits(query, key)
     return torch.softmax(scores if bias is None else scores + bias, dim=-1) @ value
+
+
+def logits(
+    query: Float[Tensor, "batch head query attention_width"], key: Float[Tensor, "batch head key attention_width"]
+) -> Float[Tensor, "batch head query key"]:
+    return (query / math.sqrt(query.shape[-1])) @ key.transpose(-1, -2)
+
+
+class TransformerBlock(nn.Module):
+    """Serial: attention, then the perceptron, each with its own norm. Parallel: both read one norm, both are added.
+
+    `mix` brings the values to the queries; what hides keys from it is handed through.
+    """
+
+    def __init__(
+        self, width: int, heads: int, parallel: bool = False, mix: Callable[..., Tensor] = attention
+    ) -> None:
+        super().__init__()
+        self.heads, self.mix = heads, mix
+        self.before_attention = nn.LayerNorm(width)
+        self.project = nn.Linear(width, 3 * width)
+        self.combine = nn.Linear(width, width)
+        self.before_mlp = None if parallel else nn.LayerNorm(width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch token width"],
+        hidden: Tensor | None = None,
+        turns: Turns | None = None,
+    ) -> Float[Tensor, "batch token width"]:
+        normed = self.before_attention(x)
+        if self.before_mlp is None:
+            return x + self.attend(normed, hidden, turns) + self.mlp(normed)
+        x = x + self.attend(normed, hidden, turns)
+        return x + self.mlp(self.before_mlp(x))
+
+    def attend(
+        self, x: Float[Tensor, "batch token width"], hidden: Tensor | None, turns: Turns | None
+    ) -> Float[Tensor, "batch token width"]:
+        return self.combine(self.mix(*self.split(x, turns), hidden).transpose(1, 2).flatten(-2))
+
+    def split(self, x: Float[Tensor, "batch token width"], turns: Turns | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of every head, each (batch, head, token, attention width)."""
+        projected = self.project(x).unflatten(-1, (3 * self.heads, -1))
+        if turns is None:
+            query, key, value = (part.transpose(1, 2) for part in projected.chunk(3, dim=2))
+            return query, key, value
+        both, value = projected.split((2 * self.heads, self.heads), dim=2)
+        query, key = rotate(both, turns).transpose(1, 2).chunk(2, dim=1)
+        return query, key, value.transpose(1, 2)
 
 
 def hidden_keys(
@@ -112,7 +125,7 @@ class Transformer(nn.Module):
             raise BadInput(f"{heads} heads do not divide width {width}: choose a divisor of it")
         if positions == "rotary" and width < 2 * heads:
             raise BadInput(f"rotary positions turn pairs of numbers and {heads} heads of width {width} have one each")
-        self.width, self.attention_width = width, width // heads
+        self.width, self.attention_width, self.depth = width, width // heads, depth
         self.positions, self.causal = positions, causal
         self.embed = nn.Linear(features, width)
         self.blocks = nn.ModuleList(TransformerBlock(width, heads, block == "parallel") for _ in range(depth))
@@ -130,3 +143,24 @@ class Transformer(nn.Module):
         for block in self.blocks:
             x = block(x, bias, turns)
         return self.read(x)
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        return attention_symmetries(self.positions, self.causal)
+
+    def influence(self) -> InfluenceLaw:
+        return attention_law(self.depth, self.causal)
+
+
+def attention_symmetries(positions: str, causal: bool) -> Mapping[str, Symmetry]:
+    """Of attention that weighs tokens by what they hold, softmax or linear."""
+    if positions != "none":
+        permuted = Symmetry(False, f"{positions} positions tell the places apart")
+    elif causal:
+        permuted = Symmetry(False, "the causal mask orders the tokens")
+    else:
+        permuted = Symmetry(True, "attention without positions or a mask sums over a set of tokens")
+    return {
+        "translation": permuted,
+        "permutation": permuted,
+        "time-shift": Symmetry(False, "weights sum to 1 over all tokens, so zero tokens take a share of them"),
+    }

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
 
+from theodolite.report.dots import dot_height
+from theodolite.report.first_screen import first_screen
 from theodolite.report.numbers import exact_value, format_value, json_value
-from theodolite.report.plots import panel_plots, styles
+from theodolite.report.plots import panel_plots
+from theodolite.report.styles import styles
+from theodolite.report.verdict import agreement
 from theodolite.survey.section import Figure, Summary, Table
 from theodolite.version import __version__
 
@@ -33,26 +37,44 @@ def render_page(
     sections: Sequence[RenderedSection],
     provenance: Mapping[str, Any],
     not_applicable: Sequence[str],
+    *,
+    nets: Sequence[str] = (),
+    command: str = "",
 ) -> str:
-    """The page as one text. plotly.js is part of it where there is a figure, and makes up nearly all of its size."""
+    """The page as one text. plotly.js is part of it where there is a figure, and makes up nearly all of its size.
+
+    `nets` orders the verdicts and names nets that no section could ask; `command` makes the whole survey again, and
+    stands below every table and figure that has none of its own.
+    """
     shown, data = [], []
     counts = {"table": 0, "figure": 0}
     for section in sections:
         tables, figures = [], []
         for table in section.summary.tables:
             counts["table"] += 1
-            tables.append(_shown_table(table, f"table-{counts['table']}"))
+            again = replace(table, command=table.command or command)
+            tables.append(_shown_table(again, f"table-{counts['table']}"))
         for figure in section.summary.figures:
             counts["figure"] += 1
-            figures.append(_shown_figure(figure, f"figure-{counts['figure']}"))
+            again = replace(figure, command=figure.command or command)
+            figures.append(_shown_figure(again, f"figure-{counts['figure']}"))
         anchor = "section-" + re.sub(r"[^A-Za-z0-9_-]+", "-", section.id)
-        shown.append({"anchor": anchor, "section": section, "tables": tables, "figures": figures})
+        failures = _failures(section.summary)
+        shown.append({"anchor": anchor, "section": section, "tables": tables, "figures": figures, "failures": failures})
         data.append(_section_data(section, tables, figures))
+    verdicts = first_screen(
+        [(section.id, answer) for section in sections for answer in section.summary.answers],
+        {item["section"].id: (item["anchor"], item["section"].title) for item in shown},
+        nets,
+        command,
+    )
     document = {
         "title": title,
         "subtitle": subtitle,
         "provenance": json_value(provenance),
+        "command": command,
         "not_applicable": list(not_applicable),
+        "verdicts": _table_data("verdicts", verdicts.table) if verdicts else None,
         "sections": data,
     }
     page = (
@@ -62,10 +84,12 @@ def render_page(
             title=title,
             subtitle=subtitle,
             sections=shown,
+            verdicts=verdicts,
+            command=command,
             provenance={str(key): exact_value(value) for key, value in provenance.items()},
             not_applicable=not_applicable,
             version=__version__,
-            style=Markup(_resource("page.css")),
+            style=Markup(_resource("page.css") + _resource("verdicts.css")),
             script=Markup(_resource("page.js")),
             plotly=Markup(_plotly()) if counts["figure"] else None,
             data=Markup(_script_json(document)),
@@ -80,6 +104,9 @@ def _shown_table(table: Table, ident: str) -> dict[str, Any]:
         cells = []
         for column in table.columns:
             value = row.get(column.key)
+            if column.kind == "agreement":
+                cells.append({"text": agreement(value), "exact": "", "column": column, "agrees": value})
+                continue
             text, exact = format_value(value), exact_value(value)
             rounded = text != exact and value is not None and text.replace(",", "") != exact
             cells.append({"text": text, "exact": exact if rounded and column.numeric else "", "column": column})
@@ -89,7 +116,14 @@ def _shown_table(table: Table, ident: str) -> dict[str, Any]:
 
 
 def _shown_figure(figure: Figure, ident: str) -> dict[str, Any]:
-    return {"id": ident, "figure": figure, "legend": styles(figure), "plots": panel_plots(figure)}
+    height = dot_height(figure) if figure.kind == "dots" else None
+    return {"id": ident, "figure": figure, "legend": styles(figure), "plots": panel_plots(figure), "height": height}
+
+
+def _failures(summary: Summary) -> list[str]:
+    """Why an instrument could not be used on a net, unless the section's notes say so already."""
+    found = dict.fromkeys((answer.net, answer.text) for answer in summary.answers if answer.standing == "failed")
+    return [f"{net}: {text}" for net, text in found if not any(net in note and text in note for note in summary.notes)]
 
 
 def _section_data(section: RenderedSection, tables: list[dict[str, Any]], figures: list[dict[str, Any]]) -> Any:
@@ -109,7 +143,10 @@ def _table_data(ident: str, table: Table) -> dict[str, Any]:
         "title": table.title,
         "caption": table.caption,
         "command": table.command,
-        "columns": [{"key": c.key, "label": c.label, "note": c.note, "numeric": c.numeric} for c in table.columns],
+        "columns": [
+            {"key": c.key, "label": c.label, "note": c.note, "numeric": c.numeric, "kind": c.kind}
+            for c in table.columns
+        ],
         "rows": [[json_value(row.get(column.key)) for column in table.columns] for row in table.rows],
     }
 
@@ -124,6 +161,7 @@ def _figure_data(ident: str, figure: Figure, plots: list[dict[str, Any]]) -> dic
         "command": figure.command,
         "x_label": figure.x_label,
         "y_label": figure.y_label,
+        "kind": figure.kind,
         "panels": [panel.title for panel in figure.panels],
         "plots": plots,
     }

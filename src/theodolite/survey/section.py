@@ -49,15 +49,40 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Band:
+    """A shaded range of the x axis, such as the lengths a net was trained on."""
+
+    low: float
+    high: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A value to compare with, such as chance; `axis` is the axis it is a value of."""
+
+    value: float
+    label: str
+    axis: Literal["x", "y"] = "y"
+
+
+@dataclass(frozen=True)
 class Panel:
     """One small plot; the panels of a figure stand side by side and share the legend and the y axis."""
 
     title: str
     series: Sequence[Series]
+    bands: Sequence[Band] = ()
+    lines: Sequence[Line] = ()
 
 
 @dataclass(frozen=True)
 class Figure:
+    """`dots` lists the names in `x` downwards and draws each value `y` with its interval along a horizontal axis.
+
+    `bands` and `lines` are drawn in every panel.
+    """
+
     title: str
     alt: str
     x_label: str
@@ -67,6 +92,9 @@ class Figure:
     log_y: bool = False
     caption: str = ""
     command: str = ""
+    kind: Literal["lines", "dots"] = "lines"
+    bands: Sequence[Band] = ()
+    lines: Sequence[Line] = ()
 
 
 Standing = Literal["yes", "no", "partly", "unknown", "failed"]

@@ -32,7 +32,9 @@ class TransformerShape:
 
 # Raffel et al. 2020: width 1024, 128 heads of width 128, feed-forward 65,536, 24 + 24 layers.
 T5_11B = TransformerShape(1024, 128, 128, 65536, 24, 24)
-T5_11B_PUBLISHED = (0.45, 0.50)  # redundancy as Wies et al. 2021 give it
+# Redundancies as Wies et al. 2021 give them.
+T5_11B_PUBLISHED = (0.45, 0.50)
+ALBERT_PUBLISHED = 0.25
 
 
 def excess_share(shape: TransformerShape) -> float:
@@ -40,5 +42,18 @@ def excess_share(shape: TransformerShape) -> float:
     inner = shape.heads * shape.attention_width
     attention = shape.attentions * 4 * shape.width * inner
     mlp = (shape.encoder_layers + shape.decoder_layers) * 2 * shape.width * shape.mlp_width
-    excess = shape.attentions * 4 * shape.width * max(0, inner - shape.width)
-    return excess / (attention + mlp)
+    return excess_of(attention, attention + mlp, inner, shape.width)
+
+
+def excess_of(attention: int, blocks: int, inner: int, width: int) -> float:
+    """The same share from counts: what goes of `blocks` parameters when attention shrinks from `inner` to `width`."""
+    return attention * max(0.0, 1 - width / inner) / blocks
+
+
+def width_share(width: int, rank: int) -> float:
+    """1 − (r/d)²: what goes of the blocks' parameters when the width shrinks from d to r at the same depth.
+
+    A network of width d on an embedding of rank r < d has the cap of width r (docs/cap.md), and every matrix of a
+    block has both its sides in proportion to the width.
+    """
+    return max(0.0, 1 - (whole("embedding_rank", rank) / whole("width", width)) ** 2)

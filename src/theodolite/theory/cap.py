@@ -40,6 +40,44 @@ def attention_cap(
     )
 
 
+def attention_cap_log3(depth: int, width: int, embedding_rank: int | None = None) -> float:
+    """log₃ of `attention_cap` from min(r, d) tokens a side on, where it is largest; for shapes of any size.
+
+    With D = d(d+1)/2 the cap is Σ_{c≤t} binom(D+c−1, c) + d·Σ_{k<C−t} binom(D+k−1, k), t being the last c whose first
+    kind of term is the smaller one, and both sums are binomials: binom(D+t, D) + d·binom(D+C−t−1, D).
+    """
+    total = hops(whole("depth", depth))
+    whole("width", width)
+    if embedding_rank is not None:
+        width = min(width, whole("embedding_rank", embedding_rank))
+    entries = width * (width + 1) // 2
+
+    def first_is_smaller(c: int) -> bool:
+        return log_binomial(entries - 1, c) <= math.log(width) + log_binomial(entries - 1, total - c)
+
+    low, high = 0, total + 1  # c = 0: binom(D−1, 0) = 1 is never the larger one
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if first_is_smaller(middle) else (low, middle)
+    terms = [log_binomial(entries, low)]
+    if low < total:
+        terms.append(math.log(width) + log_binomial(entries, total - low - 1))
+    return (max(terms) + math.log(sum(math.exp(term - max(terms)) for term in terms))) / math.log(3)
+
+
+def log_binomial(n: int, k: int) -> float:
+    """ln binom(n+k, k), without the cancellation that differences of ln Γ suffer where n and k are far apart."""
+    small, large = sorted((n, k))
+    if large < 1000:
+        return math.log(math.comb(n + k, k))
+    # Stirling's series for ln Γ(x+small) − ln Γ(x); its next term is below 1/(1260·x⁵)
+    x = large + 1.0
+    y = x + small
+    risen = (x - 0.5) * math.log1p(small / x) + small * (math.log(y) - 1)
+    risen += (1 / y - 1 / x) / 12 - (1 / y**3 - 1 / x**3) / 360
+    return risen - math.lgamma(small + 1.0)
+
+
 def homogeneous_cap(degree: int, variables_a: int, variables_b: int) -> int:
     """Cap for every homogeneous polynomial of this degree; almost all of them attain it."""
     _check(degree, variables_a, variables_b)

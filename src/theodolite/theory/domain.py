@@ -1,8 +1,12 @@
-"""The one check every formula makes of its arguments."""
+"""The one check every formula makes of its arguments, and how a number of parameters is written."""
 
 from __future__ import annotations
 
-from theodolite.errors import OutsideDomain
+import re
+
+from theodolite.errors import BadInput, OutsideDomain
+
+_SUFFIXES = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "g": 1_000_000_000}
 
 
 def whole(name: str, value: int, least: int = 1) -> int:
@@ -10,3 +14,12 @@ def whole(name: str, value: int, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise OutsideDomain(f"{name} = {value!r} is outside the domain: pass an integer of at least {least}")
     return value
+
+
+def parse_budget(text: str) -> int:
+    """`64k`, `1.5M`, `1.3e9` or `64000` parameters."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?(?:e\d{1,2})?)([kmbg]?)", text.strip().lower())
+    count = float(found[1]) * _SUFFIXES[found[2]] if found else 0.0
+    if count < 1 or round(count) != round(count, 6):
+        raise BadInput(f"'{text}' is not a number of parameters: write 64k, 1.5M or 64000")
+    return round(count)

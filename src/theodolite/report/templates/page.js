@@ -2,6 +2,7 @@
   "use strict";
   const page = JSON.parse(document.getElementById("data").textContent);
   const tables = new Map(), figures = new Map();
+  if (page.verdicts) tables.set(page.verdicts.id, page.verdicts);
   for (const section of page.sections) {
     for (const table of section.tables) tables.set(table.id, table);
     for (const figure of section.figures) figures.set(figure.id, figure);
@@ -78,7 +79,7 @@
     .filter((trace) => trace.meta.role === "line")
     .map((trace) => ({
       panel: figure.panels[panel], name: trace.meta.name, prediction: trace.meta.dashed,
-      x: trace.meta.x ?? trace.x, y: trace.y, low: trace.meta.low, high: trace.meta.high,
+      x: trace.meta.x ?? trace.x, y: trace.meta.y ?? trace.y, low: trace.meta.low, high: trace.meta.high,
     })));
   const points = (figure) => {
     const columns = ["panel", "series", "prediction", "x", "y", "low", "high"];
@@ -95,7 +96,7 @@
     return { title, alt, caption, command, x_label, y_label, series: seriesOf(figure) };
   };
   const plainPage = () => ({
-    ...page, sections: page.sections.map((section) => ({
+    ...page, verdicts: page.verdicts && plainTable(page.verdicts), sections: page.sections.map((section) => ({
       ...section, tables: section.tables.map(plainTable), figures: section.figures.map(plainFigure),
     })),
   });
@@ -203,6 +204,7 @@
     const paint = { ...trace, line: { ...trace.line, color: colour } };
     if (trace.marker) paint.marker = { ...trace.marker, color: colour, line: { ...trace.marker.line, color: colour } };
     if (trace.error_y) paint.error_y = { ...trace.error_y, color: clear(colour, 0.65) };
+    if (trace.error_x) paint.error_x = { ...trace.error_x, color: clear(colour, 0.65) };
     if (trace.fillcolor) paint.fillcolor = clear(colour, 0.18);
     return paint;
   };
@@ -210,8 +212,13 @@
     ...axis, gridcolor: css("--faint"), linecolor: css("--rule"), tickcolor: css("--rule"), zeroline: false, showline: true,
     ticks: "outside", ticklen: 4, color: css("--soft"),
   });
+  const shapeOf = (shape) => ({
+    ...shape, fillcolor: shape.name === "band" ? css("--faint") : undefined,
+    line: { ...shape.line, color: css(shape.name === "divider" ? "--faint" : "--soft") },
+  });
+  const noteOf = (note) => ({ ...note, bgcolor: clear(css("--page"), 0.8), font: { ...note.font, color: css("--soft") } });
   const layoutOf = (layout) => ({
-    ...layout, xaxis: axisOf(layout.xaxis), yaxis: axisOf(layout.yaxis),
+    ...layout, shapes: layout.shapes?.map(shapeOf), annotations: layout.annotations?.map(noteOf), xaxis: axisOf(layout.xaxis), yaxis: axisOf(layout.yaxis),
     paper_bgcolor: css("--page"), plot_bgcolor: css("--page"),
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: css("--ink") },
     hoverlabel: { bgcolor: css("--raised"), bordercolor: css("--rule"), font: { family: getComputedStyle(document.body).fontFamily, color: css("--ink"), size: 12 }, align: "left" },
@@ -219,10 +226,10 @@
   const onPage = (layout) => {
     const full = layoutOf(layout);
     return {
-      ...full, showlegend: false, title: undefined, margin: { l: 40, r: 10, t: 8, b: 28 },
+      ...full, showlegend: false, title: undefined, margin: { l: 40, r: 10, t: 8, b: 28, ...layout.margin },
       dragmode: touch ? false : "zoom",
-      xaxis: { ...full.xaxis, title: undefined, fixedrange: touch },
-      yaxis: { ...full.yaxis, title: undefined, fixedrange: touch },
+      xaxis: { ...full.xaxis, title: undefined, fixedrange: touch || layout.xaxis.fixedrange === true },
+      yaxis: { ...full.yaxis, title: undefined, fixedrange: touch || layout.yaxis.fixedrange === true },
     };
   };
   const config = { displayModeBar: false, displaylogo: false, showLink: false, responsive: true, plotlyServerURL: "" };
@@ -279,9 +286,9 @@
     button.addEventListener("click", () => {
       const element = siblings(button.dataset.svg)[Number(button.dataset.panel)];
       const figure = figures.get(button.dataset.svg);
-      const layout = { ...layoutOf(specOf(element).layout), legend: { orientation: "h", y: -0.22, yanchor: "top", x: 0 } };
+      const layout = { ...layoutOf(specOf(element).layout), margin: undefined, legend: { orientation: "h", y: -0.22, yanchor: "top", x: 0 } };
       const filename = nameOf(`${figure.title} ${figure.panels[Number(button.dataset.panel)]}`) || figure.id;
-      Plotly.downloadImage({ data: dataOf(element), layout, config }, { format: "svg", width: 640, height: 520, filename });
+      Plotly.downloadImage({ data: dataOf(element), layout, config }, { format: "svg", width: 640, height: Math.max(520, element.clientHeight + 200), filename });
     });
   }
   /* A plot is drawn when it comes near the screen: a long page opens at once. */
