@@ -38,6 +38,26 @@ def test_a_geometric_spectrum(inputs, r):
     assert found.cap is None
 
 
+class Lifted(nn.Module):
+    """A function of known rank beside a constant that dwarfs it."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.inner = Diagonal(features)
+
+    def forward(self, x):
+        return 1000.0 + self.inner(x)
+
+
+@pytest.mark.parametrize("r", [1, 4])
+def test_relative_to_the_spread_a_constant_hides_nothing(r):
+    epsilon = math.sqrt(tail(r) * tail(r - 1))
+    asked = {"mode": "epsilon", "features": 2 * SIDE, "epsilon": epsilon}
+    assert separation_rank(Lifted, **asked).rank == 1
+    assert separation_rank(Lifted, **asked, relative_to="spread").rank == r
+    assert separation_rank(Diagonal, **asked, relative_to="spread").rank == r
+
+
 def test_uniform_inputs_have_variance_a_third():
     """Both sides shrink alike: relative errors stay the same."""
     epsilon = math.sqrt(tail(4) * tail(3))

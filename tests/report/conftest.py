@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from theodolite.report.page import RenderedSection, render_page
 from theodolite.survey.section import Column, Figure, Panel, Series, Summary, Table
+
+from .survey_example import survey_page
 
 NETS = ["self_attention", "rnn", "lstm", "mamba", "convolution", "mlp", "deq", "gated_attention", "linear_attention"]
 NETS += ["recurrent_gemma", "my_net.py:MyNet", "universal_transformer"]
@@ -158,6 +162,20 @@ def example_page(sections: list[RenderedSection]) -> str:
         {"version": "0.1.0", "seed": 6917529027641081855, "device": "cpu", "date": "2026-01-01T00:00:00+00:00"},
         ["Fixed points: the network has no implicit layer.", "Symmetry: the network takes sequences."],
     )
+
+
+@pytest.fixture(scope="session")
+def survey() -> str:
+    return survey_page()
+
+
+@pytest.fixture(scope="session")
+def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures to look at: in the folder that THEODOLITE_SCREENSHOTS names, else where pytest keeps its last runs."""
+    named = os.environ.get("THEODOLITE_SCREENSHOTS")
+    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

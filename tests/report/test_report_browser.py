@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from theodolite.report.page import RenderedSection, render_page
-from theodolite.survey.section import Column, Figure, Panel, Series, Summary, Table
+from theodolite.survey.section import Answer, Column, Figure, Panel, Series, Summary, Table
+
+from .survey_example import MINE, NETS, REASON, TASKS, survey_sections
 
 pytestmark = pytest.mark.browser
 
@@ -32,8 +34,8 @@ def opened(chromium: Any, page_file: Path) -> Iterator[Opener]:
     contexts, requests, complaints = [], [], []
     allowed = set()
 
-    def visit(path: Path = page_file, width: int = 1280, **settings: Any) -> Any:
-        context = chromium.new_context(viewport={"width": width, "height": 800}, **settings)
+    def visit(path: Path = page_file, width: int = 1280, height: int = 800, **settings: Any) -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": height}, **settings)
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
@@ -48,6 +50,22 @@ def opened(chromium: Any, page_file: Path) -> Iterator[Opener]:
         context.close()
     assert complaints == []
     assert {url for url in requests if not url.startswith(("data:", "blob:"))} <= allowed
+
+
+@pytest.fixture(scope="module")
+def survey_file(survey: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("survey") / "report.html"
+    path.write_text(survey, encoding="utf-8")
+    return path
+
+
+def until(page: Any, expression: str) -> None:
+    """Playwright's own waiting evaluates text inside the page, which the page's policy forbids."""
+    for _ in range(200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(f"never true: {expression}")
 
 
 def draw_all(page: Any) -> None:
@@ -91,9 +109,9 @@ def test_the_legend_switches_a_series_in_every_panel(opened: Opener) -> None:
     button.focus()
     page.keyboard.press("Space")
     assert button.get_attribute("aria-pressed") == "false"
-    page.wait_for_function("document.querySelectorAll('.scatterlayer .trace').length === 9")
+    until(page, "document.querySelectorAll('.scatterlayer .trace').length === 9")
     button.click()
-    page.wait_for_function("document.querySelectorAll('.scatterlayer .trace').length === 12")
+    until(page, "document.querySelectorAll('.scatterlayer .trace').length === 12")
 
 
 def test_zooming_one_panel_moves_all_and_can_be_undone(opened: Opener) -> None:
@@ -108,9 +126,9 @@ def test_zooming_one_panel_moves_all_and_can_be_undone(opened: Opener) -> None:
     page.mouse.up()
     reset = page.get_by_role("button", name="Reset zoom")
     reset.wait_for()
-    page.wait_for_function(f"new Set({ranges}).size === 1 && {ranges}[0] !== '{before[0]}'")
+    until(page, f"new Set({ranges}).size === 1 && {ranges}[0] !== '{before[0]}'")
     reset.click()
-    page.wait_for_function(f"{ranges}.every((v) => v === '{before[0]}')")
+    until(page, f"{ranges}.every((v) => v === '{before[0]}')")
 
 
 def test_headers_sort_by_click_and_by_keyboard(opened: Opener, rank_table: Table) -> None:
@@ -191,7 +209,7 @@ def test_a_command_can_be_copied(opened: Opener, rank_figure: Figure) -> None:
     page = opened(permissions=["clipboard-read", "clipboard-write"])
     button = page.locator("#figure-1 [data-copy]")
     button.click()
-    page.wait_for_function("document.querySelector('#figure-1 [data-copy]').textContent === 'Copied'")
+    until(page, "document.querySelector('#figure-1 [data-copy]').textContent === 'Copied'")
     assert page.evaluate("navigator.clipboard.readText()") == rank_figure.command
 
 
@@ -206,7 +224,7 @@ def test_the_theme_follows_the_system_until_the_button_is_used(opened: Opener, s
     page.locator("#theme").click()
     assert page.evaluate(background) == after
     paper = "document.querySelector('.plot .main-svg').style.background"
-    page.wait_for_function(f"{paper} === '{after}'")
+    until(page, f"{paper} === '{after}'")
     page.reload()
     assert page.evaluate(background) == after
 
@@ -243,7 +261,7 @@ def test_a_narrow_screen_never_scrolls_sideways(opened: Opener, width: int) -> N
     page = opened(width=width)
     draw_all(page)
     page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
-    page.wait_for_function("document.querySelector('.figure-data td')")
+    until(page, "document.querySelector('.figure-data td')")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     wide = page.locator("table[data-table]").first.locator("xpath=..")
     assert wide.evaluate("(e) => e.scrollWidth > e.clientWidth && e.getBoundingClientRect().right <= innerWidth")
@@ -259,18 +277,143 @@ def test_header_texts_do_not_run_into_each_other(opened: Opener) -> None:
     assert overlaps == []
 
 
+# Ticks and labels of one plot that lie on each other.
+OVERLAPS = """() => [...document.querySelectorAll(".plot")].flatMap((plot) => {
+  const texts = [...plot.querySelectorAll(".xtick text, .ytick text, .annotation-text")]
+    .map((e) => [e.textContent, e.getBoundingClientRect()]).filter(([, r]) => r.width > 0);
+  return texts.flatMap(([a, p], i) => texts.slice(i + 1)
+    .filter(([, q]) => p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom)
+    .map(([b]) => `${a} | ${b}`));
+})"""
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "height", "scheme"),
+    [("wide", 1280, 800, "light"), ("wide-dark", 1280, 800, "dark"), ("phone", 390, 844, "light")],
+)
+def test_the_first_screen_says_what_every_net_can_do(
+    opened: Opener, survey_file: Path, screenshots: Path, name: str, width: int, height: int, scheme: str
+) -> None:
+    page = opened(survey_file, width=width, height=height, color_scheme=scheme)
+    page.screenshot(path=screenshots / f"first-screen-{name}.png")
+    lines = page.locator(".sentences li")
+    assert lines.count() == len(NETS)
+    assert all(" can " in text and text.endswith(".") for text in lines.all_inner_texts())
+    for i in range(len(NETS)):
+        box = lines.nth(i).bounding_box()
+        assert 0 <= box["y"] < box["y"] + box["height"] <= height
+    matrix, cards = page.locator(".matrix"), page.locator(".cards")
+    assert (matrix.is_visible(), cards.is_visible()) == (width > 1000, width < 1000)
+    if width > 1000:  # and the first rows of the matrix
+        assert page.locator(".matrix tbody tr").nth(2).bounding_box()["y"] < height
+    draw_all(page)
+    assert page.locator(".plot .annotation-text").count() > 10
+    assert page.evaluate(OVERLAPS) == []
+    page.evaluate("scrollTo(0, 0)")
+    page.screenshot(path=screenshots / f"report-{name}.png", full_page=True)
+
+
+def test_a_verdict_leads_to_its_section_and_a_failure_tells_its_reason(opened: Opener, survey_file: Path) -> None:
+    page = opened(survey_file)
+    failed = page.locator(".matrix .standing.failed")
+    assert failed.count() == 1
+    failed.hover()
+    page.locator("#tip").wait_for(state="visible")
+    assert page.locator("#tip").inner_text() == REASON
+    page.mouse.move(0, 0)
+    page.locator("#tip").wait_for(state="hidden")
+    page.evaluate(
+        """() => {
+          const links = [...document.querySelectorAll(".matrix .standing")];
+          links[links.findIndex((link) => link.matches(".failed")) - 1].focus();
+        }"""
+    )
+    page.keyboard.press("Tab")
+    page.locator("#tip").wait_for(state="visible")
+    page.keyboard.press("Enter")
+    until(page, "document.getElementById('section-symmetry').getBoundingClientRect().top < innerHeight")
+    assert page.evaluate("location.hash") == "#section-symmetry"
+
+
+def test_with_many_nets_the_matrix_scrolls_in_its_box_and_keeps_the_questions_in_sight(
+    opened: Opener, tmp_path: Path
+) -> None:
+    many = [f"net-{i}" for i in range(12)]
+    answers = [Answer(net, f"Can it do {q}?", "yes", "8 of 8 seeds") for net in many for q in range(5)]
+    path = tmp_path / "many.html"
+    path.write_text(render_page("t", "", [RenderedSection("a", "A", Summary("h", answers=answers))], {}, []), "utf-8")
+    page = opened(path)
+    box = page.locator(".matrix")
+    assert box.evaluate("(e) => e.scrollWidth > e.clientWidth + 200")
+    before = page.locator(".matrix tbody th").first.bounding_box()["x"]
+    box.focus()
+    box.evaluate("(e) => { e.scrollLeft = 400; }")
+    assert page.locator(".matrix tbody th").first.bounding_box()["x"] == pytest.approx(before, abs=1)
+    assert page.locator(".matrix tbody td").first.bounding_box()["x"] < before
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_whole_survey_never_scrolls_sideways(opened: Opener, survey_file: Path) -> None:
+    page = opened(survey_file, width=360)
+    draw_all(page)
+    page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+    until(page, "document.querySelectorAll('.figure-data td').length > 100")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_keyboard_reaches_every_control(opened: Opener, survey_file: Path) -> None:
+    page = opened(survey_file)
+    controls = page.evaluate(
+        """() => {
+          const shown = [...document.querySelectorAll("button, a[href], summary, [tabindex='0']")]
+            .filter((e) => e.checkVisibility());
+          shown.forEach((e, i) => { e.dataset.number = i; });
+          return shown.length;
+        }"""
+    )
+    page.evaluate(
+        "window.reached = []; document.addEventListener('focusin', (e) => reached.push(e.target.dataset.number))"
+    )
+    for _ in range(controls + 5):
+        page.keyboard.press("Tab")
+    reached = set(page.evaluate("reached"))
+    assert controls > 100
+    assert {str(i) for i in range(controls)} <= reached
+
+
+def test_verdicts_and_dots_can_be_downloaded(opened: Opener, survey_file: Path) -> None:
+    page = opened(survey_file)
+
+    def saved(selector: str) -> str:
+        with page.expect_download() as download:
+            page.locator(selector).click()
+        return Path(download.value.path()).read_bytes().decode()
+
+    rows = list(csv.DictReader(io.StringIO(saved("#verdicts [data-download=csv]"))))
+    assert len(rows) == 8 * len(NETS)
+    assert [row["answer"] for row in rows if row["net"] == MINE and row["section"] == "Symmetries"] == ["failed"]
+    assert sum(row["agrees"] == "false" for row in rows) == 3
+    points = list(csv.DictReader(io.StringIO(saved("#figure-2 [data-download=csv]"))))
+    assert [row["x"] for row in points[: len(TASKS)]] == list(TASKS)
+    figure = survey_sections()[1].summary.figures[0]
+    assert [float(row["y"]) for row in points] == [y for series in figure.panels[0].series for y in series.y]
+    whole = json.loads(saved("[data-of=page]"))
+    assert whole["verdicts"]["rows"][0]["net"] == NETS[0]
+
+
 def test_hostile_text_stays_text(opened: Opener, tmp_path: Path) -> None:
     evil = "</script><script>window.hurt=1</script><img src='http://127.0.0.1:9/x' onerror='window.hurt=1'>"
     table = Table(evil, [Column("a", evil, evil, numeric=False)], [{"a": evil}], evil, evil)
     series = Series(evil, [evil, "b"], [1, 2], hover=[evil, evil])
     figure = Figure(evil, evil, evil, evil, [Panel(evil, [series])], command=evil)
-    section = RenderedSection("x", evil, Summary(evil, [table], [figure], [evil]))
+    answers = [Answer(evil, evil, "failed", evil, evil), Answer("b", evil, "yes", evil, evil, False, evil)]
+    section = RenderedSection("x", evil, Summary(evil, [table], [figure], [evil], answers))
     path = tmp_path / "evil.html"
     path.write_text(render_page(evil, evil, [section], {evil: evil}, [evil]), encoding="utf-8")
     page = opened(path)
     draw_all(page)
     page.evaluate("document.querySelector('.figure-data').open = true")
-    page.wait_for_function("document.querySelector('.figure-data td')")
+    until(page, "document.querySelector('.figure-data td')")
     assert page.evaluate("window.hurt") is None
     assert page.locator("h1").inner_text() == evil
     assert page.locator("img").count() == 0

@@ -1,10 +1,16 @@
+import dataclasses
+import html
+import itertools
 import json
 import re
 from html.parser import HTMLParser
 from typing import Any
 
 from theodolite.report.page import RenderedSection, render_page
-from theodolite.survey.section import Column, Figure, Panel, Series, Summary, Table
+from theodolite.report.verdict import MARKS
+from theodolite.survey.section import Answer, Column, Figure, Panel, Series, Summary, Table
+
+from .survey_example import MINE, NETS, REASON, survey_page, survey_sections
 
 EVIL = "</script><script>window.hurt=1</script><img src=x onerror=hurt()>\"'&"
 
@@ -36,8 +42,10 @@ def evil_page() -> str:
     figure = Figure(
         EVIL, EVIL, EVIL, EVIL, [Panel(EVIL, [Series(EVIL, [EVIL], [1], hover=[EVIL], group=EVIL)])], False, False, EVIL
     )
-    section = RenderedSection(EVIL, EVIL, Summary(EVIL, [table], [figure], [EVIL]))
-    return render_page(EVIL, EVIL, [section], {EVIL: EVIL}, [EVIL])
+    section = RenderedSection(
+        EVIL, EVIL, Summary(EVIL, [table], [figure], [EVIL], [Answer(EVIL, EVIL, "failed", EVIL, EVIL)])
+    )
+    return render_page(EVIL, EVIL, [section], {EVIL: EVIL}, [EVIL], nets=[EVIL, "b"], command=EVIL)
 
 
 def test_no_text_becomes_markup_or_script() -> None:
@@ -92,6 +100,74 @@ def test_figures_have_alternative_text_and_regeneration_commands(example_page: s
     commands = [attributes["data-copy"] for _, attributes in tags if "data-copy" in attributes]
     assert rank_figure.command in commands
     assert len(commands) == 3
+
+
+def blocks(page: str, opening: str, closing: str) -> list[str]:
+    return [part[: part.index(closing)] for part in page.split(opening)[1:]]
+
+
+def test_no_figure_and_no_table_is_without_the_command_that_makes_it_again(survey: str) -> None:
+    figures = blocks(survey, "<figure id=", "</figure>")
+    tables = blocks(survey, '<div class="table" id=', "\n</div>\n</section>")
+    verdicts = blocks(survey, '<div id="verdicts"', "</header>")
+    assert (len(figures), len(tables), len(verdicts)) == (3, 2, 1)
+    for block in (*figures, *tables, *verdicts):
+        command = re.search(r'data-copy="([^"]+)"', block)
+        assert command is not None
+        assert command[1].startswith("theodolite ")
+    document = json.loads(Elements(survey).data)
+    for section in document["sections"]:
+        for item in (*section["tables"], *section["figures"]):
+            assert item["command"].startswith("theodolite ")
+
+
+def test_the_matrix_has_every_answer_once_and_each_leads_to_its_section(survey: str) -> None:
+    (matrix,) = blocks(survey, '<div class="scroll matrix"', "</table>")
+    answers = [(s, answer) for s in survey_sections() for answer in s.summary.answers]
+    cells = matrix.split("<td")[1:]
+    assert len(cells) == 8 * len(NETS)
+    by_cell = dict(zip(itertools.product(dict.fromkeys(a.question for _, a in answers), NETS), cells, strict=True))
+    for section, answer in answers:
+        cell = html.unescape(by_cell.pop((answer.question, answer.net)))
+        mark, word = MARKS[answer.standing]
+        assert f'<span aria-hidden="true">{mark}</span> {word}<' in cell
+        assert f'href="#section-{section.id}"' in cell
+        assert answer.text in cell
+        assert answer.predicted in cell
+        assert ("✓ agrees" in cell, "✗ differs" in cell) == (answer.agrees is True, answer.agrees is False)
+    assert len(by_cell) == 3  # never asked
+    assert all("not measured" in cell for cell in by_cell.values())
+
+
+def test_a_failed_instrument_is_told_in_its_section_once(survey: str) -> None:
+    (failures,) = blocks(survey, '<ul class="notes failures"', "</ul>")
+    assert f"{MINE}: {REASON}" in failures.replace("<wbr>", "")
+    section = next(s for s in survey_sections() if s.id == "symmetry")
+    told = dataclasses.replace(section.summary, notes=[f"{MINE}: {REASON}"])
+    page = render_page("t", "", [RenderedSection("symmetry", "S", told)], {}, [])
+    assert page.count("notes failures") == 0
+
+
+def test_one_net_is_a_card_without_a_matrix_and_no_answers_mean_no_verdicts(example_page: str) -> None:
+    page = survey_page(("transformer",))
+    assert '<div class="scroll matrix"' not in page
+    assert page.count('<div class="card"') == 1
+    assert "Verdicts" not in example_page
+    assert 'id="verdicts"' not in example_page
+
+
+def test_agreement_is_a_mark_and_a_word_and_silence_is_said(survey: str) -> None:
+    (table,) = blocks(survey, '<div class="table" id="table-1"', "</table>")
+    assert table.count(">✓ agrees<") == 31
+    assert table.count(">✗ differs<") == 1
+    assert table.count(">no prediction<") == 8
+
+
+def test_a_survey_of_this_size_is_small(survey: str) -> None:
+    assert len(survey.encode()) < 8_000_000
+    ids = [a["id"] for _, a in Elements(survey).tags if "id" in a]
+    assert len(set(ids)) == len(ids)
+    assert survey.count('"trained lengths"') == 4  # one for each panel, in the data alone
 
 
 def test_a_page_with_nothing_measured_still_says_why() -> None:

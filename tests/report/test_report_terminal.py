@@ -49,6 +49,12 @@ def test_a_missing_key_and_no_rows_are_dashes_and_a_bare_header() -> None:
     assert any("second" in line for line in printed(Table("t", columns, []), 80))
 
 
+def test_agreement_is_printed_as_a_mark_and_a_word() -> None:
+    columns = [Column("a", "n"), Column("b", "agreement", kind="agreement")]
+    lines = printed(Table("t", columns, [{"a": 1, "b": True}, {"a": 2, "b": False}, {"a": 3}]), 80)
+    assert [" ".join(line.split()) for line in lines[-3:]] == ["1 ✓ agrees", "2 ✗ differs", "3 –"]
+
+
 def test_a_summary_prints_as_text_and_never_as_markup(sections: list[RenderedSection]) -> None:
     console = Console(file=io.StringIO(), width=80, color_system=None)
     print_summary(console, "Rank [red]", sections[0].summary)

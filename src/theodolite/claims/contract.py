@@ -25,7 +25,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Claim:
-    """`rule` says in words what `decide` computes; it is written before the run, and a later change is recorded."""
+    """`rule` says in words what `decide` computes; it is written before the run, and `changed` records a later change
+    of it or of the cells."""
 
     id: str
     statement: str
@@ -33,6 +34,7 @@ class Claim:
     rule: str
     cells: Callable[[], Sequence[Cell]] = field(repr=False)
     decide: Callable[[Sequence[Row]], Verdict] = field(repr=False)
+    changed: str = ""
 
 
 claims: Registry[Claim] = Registry("claim")
@@ -59,20 +61,23 @@ def check_claims(
             else None
         )
         rows = list(run(cells, device, step))
-        broken = [row.error for row in rows if row.error]
-        verdict = Verdict("not run", None, None, f"a cell failed: {broken[0]}") if broken else claim.decide(rows)
-        results.append(
-            {
-                "id": claim.id,
-                "verdict": verdict.outcome,
-                "predicted": verdict.predicted,
-                "measured": verdict.measured,
-                "detail": verdict.detail,
-                "statement": claim.statement,
-                "source": claim.source,
-                "rule": claim.rule,
-                "cells": len(cells),
-                "seconds": round(time.perf_counter() - started, 3),
-            }
-        )
+        results.append(judge(claim, rows, time.perf_counter() - started))
     return results
+
+
+def judge(claim: Claim, rows: Sequence[Row], seconds: float) -> dict[str, Any]:
+    """The verdict on the rows of a claim's cells, with what it is about."""
+    broken = [row.error for row in rows if row.error]
+    verdict = Verdict("not run", None, None, f"a cell failed: {broken[0]}") if broken else claim.decide(rows)
+    return {
+        "id": claim.id,
+        "verdict": verdict.outcome,
+        "predicted": verdict.predicted,
+        "measured": verdict.measured,
+        "detail": verdict.detail,
+        "statement": claim.statement,
+        "source": claim.source,
+        "rule": claim.rule,
+        "cells": len(rows),
+        "seconds": round(seconds, 3),
+    }

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from theodolite.cli.options import Device, Json, LogFile, Threads, Verbose, prepare, print_json, progress_bar
+from theodolite.cli.options import (
+    Device,
+    Json,
+    LogFile,
+    Threads,
+    Verbose,
+    prepare,
+    print_json,
+    progress_bar,
+    provenance,
+)
 
 app = typer.Typer(no_args_is_help=True, help="What the sources claim, and what measurement says of it.")
 
@@ -36,6 +47,12 @@ def check(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims such as T4.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Check every claim.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if a claim fails.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write the scoreboard there as report.html.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as a page of text, such as claims.md.")
+    ] = None,
     json: Json = False,
     device: Device = "cpu",
     threads: Threads = None,
@@ -47,12 +64,25 @@ def check(
     from theodolite.claims import check_claims
     from theodolite.errors import BadInput, Finding
     from theodolite.instruments.device import resolve_device
+    from theodolite.lab.files import OutputFolder, check_writable, write_text
+    from theodolite.report.page import RenderedSection, render_page
+    from theodolite.report.scoreboard import claims_page
+    from theodolite.survey.scoreboard import scoreboard
 
     if bool(ids) == all_:
         raise BadInput("name the claims to check, such as T4, or say --all (and not both)")
     resolve_device(device)
+    if markdown is not None:
+        check_writable(markdown)
+    folder = None if out is None else OutputFolder(out)
     with progress_bar() as bar:
         results = check_claims(ids or None, device, bar.count)
+    where = provenance(device)
+    if markdown is not None:
+        write_text(markdown, claims_page(results, where["device"], where["date"][:10]))
+    if folder is not None:
+        section = RenderedSection("claims", "Theory scoreboard", scoreboard(results))
+        folder.write("report.html", render_page("Theory scoreboard", "claims of the sources", [section], where, ()))
     if json:
         print_json(results)
     else:

@@ -7,7 +7,7 @@ import traceback
 
 import typer
 
-from theodolite.cli import claims, compare, learn, listing, rank, runs, survey, verify
+from theodolite.cli import advise, claims, compare, learn, listing, rank, runs, survey, verify
 from theodolite.errors import TheodoliteError
 from theodolite.version import __version__
 
@@ -20,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("survey")(survey.survey)
+app.command("advise")(advise.advise)
 app.command("rank")(rank.rank)
 app.command("verify")(verify.verify)
 app.command("learn")(learn.learn)

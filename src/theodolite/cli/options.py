@@ -77,6 +77,16 @@ def print_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def provenance(device: str) -> dict[str, str]:
+    """What a report says of where it was made."""
+    from theodolite.instruments.device import device_name, resolve_device
+    from theodolite.measurement import Provenance
+
+    here = Provenance.here(0, device_name(resolve_device(device)))
+    about = {"theodolite": here.version, "torch": here.torch, "python": here.python}
+    return {**about, "device": here.device, "date": here.date}
+
+
 class Bar:
     """A progress bar on stderr: `step` for shares of one task, `count` for cells of many."""
 

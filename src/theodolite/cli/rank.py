@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _SHAPE, _SAMPLING = "Shape of the net", "Sampling"
 
 
+_SCALES = {"size": "root mean square", "spread": "standard deviation"}
+
+
 def rank(
     net: Annotated[str, typer.Argument(help="A built-in net (see 'theodolite nets') or file.py:Name.")],
     mode: Annotated[
@@ -70,6 +73,9 @@ def rank(
     dtype: Annotated[
         str | None, typer.Option(rich_help_panel=_SAMPLING, help="float64 or float32, in mode epsilon.")
     ] = None,
+    relative_to: Annotated[
+        str | None, typer.Option("--relative-to", help="Epsilon mode: errors relative to the output's size or spread.")
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a certificate that 'theodolite verify' checks.")
     ] = None,
@@ -102,7 +108,13 @@ def rank(
         "degree": degree,
     }
     shape = shape_arguments(named, arg)
-    options: dict[str, Any] = {"inputs": inputs, "dtype": dtype, "mode": mode, "weights": weights}
+    options: dict[str, Any] = {
+        "inputs": inputs,
+        "dtype": dtype,
+        "relative_to": relative_to,
+        "mode": mode,
+        "weights": weights,
+    }
     with progress_bar() as bar:
         result = separation_rank(
             net,
@@ -161,7 +173,7 @@ def _lines(result: RankResult, show: Any) -> list[tuple[str, str]]:
             reached = f"{d['held_out_error']:.2e} at best"
         return [
             ("ε-rank", rank),
-            ("ε", f"{d['epsilon']:g} of the output's root mean square, {d['resamples']} resamples"),
+            ("ε", f"{d['epsilon']:g} of the output's {_SCALES[d['relative_to']]}, {d['resamples']} resamples"),
             ("by mean error", f"between {first} and {'?' if last is None else last}"),
             ("effective rank", f"{d['effective_rank']:.3g}"),
             ("held-out error", reached),

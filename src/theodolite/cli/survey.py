@@ -2,76 +2,144 @@
 
 from __future__ import annotations
 
-import json as json_text
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from theodolite.cli.options import Device, Json, LogFile, Threads, Verbose, prepare, print_json, progress_bar
+from theodolite.cli.options import (
+    Arguments,
+    Device,
+    Json,
+    LogFile,
+    Verbose,
+    parse_arguments,
+    prepare,
+    print_json,
+    progress_bar,
+    provenance,
+)
+
+if TYPE_CHECKING:
+    from theodolite.survey.run import Survey
+
+_RUNNING = "Running"
 
 
 def survey(
     nets: Annotated[
-        list[str] | None, typer.Argument(help="Built-in nets or file.py:Name; six polynomial ones when left out.")
+        list[str] | None,
+        typer.Argument(help="Built-in nets or file.py:Name; the common architectures when left out."),
     ] = None,
-    preset: Annotated[str, typer.Option(help="quick (under a minute), standard or full.")] = "quick",
-    out: Annotated[Path, typer.Option("--out", help="Folder for report.html and rows.jsonl.")] = Path("survey"),
+    preset: Annotated[
+        str, typer.Option(help="quick (under 3 minutes on 2 cores), standard (under 30) or full (for a GPU).")
+    ] = "quick",
+    arg: Arguments = None,
+    params: Annotated[
+        str | None, typer.Option(help="Parameters of built-in nets, such as 64k; as many as your net's otherwise.")
+    ] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Survey your net without built-in ones beside it.")] = False,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for report.html and the store; what it has is not measured again.")
+    ] = Path("survey"),
+    tables: Annotated[bool, typer.Option("--tables", help="Print the report's tables, too.")] = False,
+    engine: Annotated[str, typer.Option(rich_help_panel=_RUNNING, help="local: this machine.")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(min=1, rich_help_panel=_RUNNING, help="Processes; one per core, or 1 on CUDA.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, rich_help_panel=_RUNNING, help="CPU threads per worker; cores over workers.")
+    ] = None,
     json: Json = False,
     device: Device = "cpu",
-    threads: Threads = None,
     verbose: Verbose = False,
     log_file: LogFile = None,
 ) -> None:
-    """Turn all instruments on networks: print the tables and write a report that opens offline."""
-    prepare(threads, verbose, log_file)
-    from theodolite.instruments.device import resolve_device
-    from theodolite.lab.cell import Row
+    """Turn all instruments on networks: what can they do, and what not?
+
+    Prints a card per network and writes a report that opens offline. Everything measured is kept under --out: the same
+    command again, also after a crash, goes on where it was.
+    """
+    prepare(None, verbose, log_file)
+    from theodolite.lab.campaign import Listener
+    from theodolite.lab.engines import default_workers
     from theodolite.lab.files import OutputFolder
-    from theodolite.measurement import Provenance
     from theodolite.report.page import RenderedSection, render_page
     from theodolite.survey.run import run_survey
     from theodolite.survey.section import Preset
 
-    resolve_device(device)
-    folder = OutputFolder(out)
-    lines: list[str] = []
-
-    def keep(row: Row) -> None:
-        """Rows are on disk the moment they are measured."""
-        entry = {"measure": row.cell.measure, "config": row.cell.config, "result": row.result, "error": row.error}
-        lines.append(json_text.dumps(entry, ensure_ascii=False))
-        folder.write("rows.jsonl", "\n".join(lines) + "\n")
-
     with progress_bar() as bar:
-        result = run_survey(nets or (), cast("Preset", preset), device, bar.count, keep)
-    provenance = Provenance.here(0, device)
-    about = {
-        "theodolite": provenance.version,
-        "torch": provenance.torch,
-        "python": provenance.python,
-        "device": provenance.device,
-        "date": provenance.date,
-    }
+        result = run_survey(
+            nets or (),
+            cast("Preset", preset),
+            args=parse_arguments(arg),
+            params=params,
+            alone=alone,
+            device=device,
+            engine=engine,
+            workers=workers or default_workers(device),
+            threads=threads,
+            out=out,
+            listener=Listener(watch=bar.count),
+        )
     page = render_page(
         "Theodolite survey",
         f"{', '.join(result.nets)} · preset {result.preset}",
         [RenderedSection(s.id, s.title, s.summary) for s in result.sections],
-        about,
+        {**provenance(device), "measurements": result.asked},
         result.not_applicable,
+        nets=result.nets,
+        command=result.command,
     )
-    report = folder.write("report.html", page)
+    report = OutputFolder(out).write("report.html", page)
     if json:
-        rows = [dict(row.result) for section in result.sections for row in section.rows]
-        print_json({"report": str(report), "preset": result.preset, "nets": list(result.nets), "rows": rows})
-        return
+        print_json(_document(result, report))
+    else:
+        _show(result, report, tables)
+
+
+def _document(result: Survey, report: Path) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "report": str(report),
+        "preset": result.preset,
+        "nets": list(result.nets),
+        "answers": [asdict(answer) for answer in result.answers],
+        "sections": [
+            {
+                "id": section.id,
+                "title": section.title,
+                "headline": section.summary.headline,
+                "rows": [
+                    {"config": dict(row.cell.config), "result": dict(row.result), "error": row.error}
+                    for row in section.rows
+                ],
+            }
+            for section in result.sections
+        ],
+        "not_applicable": list(result.not_applicable),
+        "failures": list(result.failures),
+        "reused": result.reused,
+        "asked": result.asked,
+        "seconds": round(result.seconds, 3),
+        "command": result.command,
+    }
+
+
+def _show(result: Survey, report: Path, tables: bool) -> None:
     from rich.console import Console
 
+    from theodolite.report.cards import print_cards
     from theodolite.report.terminal import print_summary
 
     console = Console()
-    for section in result.sections:
-        print_summary(console, section.title, section.summary)
-    for reason in result.not_applicable:
-        console.print(f"not applicable: {reason}", style="dim", markup=False)
-    console.print(f"report: {report}", markup=False, soft_wrap=True)
+    print_cards(console, result.answers, result.nets, result.facts)
+    if tables:
+        for section in result.sections:
+            print_summary(console, section.title, section.summary)
+        for reason in result.not_applicable:
+            console.print(f"not applicable: {reason}", style="dim", markup=False, highlight=False)
+    reused = f", {result.reused} of them from an earlier run" if result.reused else ""
+    told = f"{result.asked} measurements{reused}, {result.seconds:.0f} s; report: {report}"
+    console.print(told, style="dim", markup=False, highlight=False, soft_wrap=True)

@@ -4,6 +4,9 @@ With the points of A and B drawn independently, the singular values of M/K estim
 y. The tail in the sample is biased low, so the error of a truncation is measured where it was not fitted: the rank-r
 function g(a)·Σ_r⁻¹·h(b), g(a) = y(a, B)·V_r, h(b) = U_rᵀ·y(A, b), has separation rank r and is compared with y at
 held-out points. d₂ is the root mean square error and d₁ the mean absolute error, both relative to y's own size.
+
+A large constant in y, such as a bias, makes every error small beside it. Relative to y's spread, the mean over the
+sample is taken off first, which changes the rank by at most 1 and the errors by as much as the constant hid.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from theodolite.nets.load import Subject
 from theodolite.partition import Partition
 
 Inputs = Literal["normal", "uniform", "signs"]
+Reference = Literal["size", "spread"]
 _SHOWN = 64
 
 
@@ -58,6 +62,7 @@ def epsilon_rank(
     resamples: int = 3,
     inputs: Inputs = "normal",
     dtype: str = "float64",
+    relative_to: Reference = "size",
     seed: int = 0,
     device: str = "cpu",
     progress: Progress | None = None,
@@ -75,6 +80,8 @@ def epsilon_rank(
         raise BadInput(f"dtype '{dtype}' is not float32 or float64")
     if inputs not in ("normal", "uniform", "signs"):
         raise BadInput(f"inputs '{inputs}' are unknown: use normal, uniform or signs")
+    if relative_to not in ("size", "spread"):
+        raise BadInput(f"errors relative to '{relative_to}' are unknown: use size or spread")
     split = Partition.parse(partition, subject.sites)
     function = ScalarFunction.of(subject, token, entry)
     held = max(2, points // 2)
@@ -91,7 +98,10 @@ def epsilon_rank(
         b = _draw(subject, len(split.b), points + held, inputs, generator).to(where)
         label = f"resample {number + 1} of {resamples}"
         report = (lambda share, label=label: progress(label, share)) if progress else None
-        spectra.append(_spectrum(pair_matrix(evaluate, a, b, split, report), points, tolerance))
+        matrix = pair_matrix(evaluate, a, b, split, report)
+        if relative_to == "spread":
+            matrix = matrix - matrix[:points, :points].mean()
+        spectra.append(_spectrum(matrix, points, tolerance))
     return RankResult(
         **described(function, split),
         mode="epsilon",
@@ -114,6 +124,7 @@ def epsilon_rank(
             held_out_points=held,
             inputs="ids" if subject.vocab else inputs,
             dtype=dtype,
+            relative_to=relative_to,
             tolerance=tolerance,
         ),
     )
@@ -134,7 +145,7 @@ def _spectrum(matrix: Tensor, points: int, tolerance: float) -> Spectrum:
     sample, test = matrix[:points, :points], matrix[points:, points:]
     size = float(sample.square().mean().sqrt())
     if size == 0 or float(test.abs().max()) == 0:
-        raise BadInput("the function is 0 at every drawn point: choose another output entry or token")
+        raise BadInput("the function is 0 at every drawn point, or constant: choose another output entry or token")
     u, sigma, vt = torch.linalg.svd(sample)
     usable = int((sigma > tolerance * sigma[0]).sum())
     left = matrix[points:, :points] @ vt[:usable].T / sigma[:usable]

@@ -14,7 +14,9 @@ from theodolite.instruments.device import resolve_device
 from theodolite.instruments.draws import Draws
 from theodolite.instruments.scalar import ScalarFunction
 from theodolite.instruments.separation import separation_rank
+from theodolite.nets.contract import Symmetrical
 from theodolite.nets.load import load
+from theodolite.nets.size import count_parameters
 from theodolite.partition import Partition
 from theodolite.registry import Registry
 
@@ -29,6 +31,31 @@ def _separation_rank(config: Mapping[str, Any], seed: int, device: str, progress
     options = {k: v for k, v in config.items() if k not in ("net", "shape")}
     result = separation_rank(config["net"], seed=seed, device=device, progress=progress, **options, **config["shape"])
     return result.to_json()
+
+
+@measures.register("spectrum")
+def _spectrum(config: Mapping[str, Any], seed: int, device: str, progress: Any = None) -> dict[str, Any]:
+    """ε-ranks and spectra under several partitions, for the same drawn weights under all of them.
+
+    config: net, shape, partitions, draws, and any option of epsilon mode.
+    """
+    rest = {k: v for k, v in config.items() if k not in ("net", "shape", "partitions", "draws")}
+    kept = ("resolved", "interval", "effective_rank", "held_out_error", "spectrum")
+    draws: list[dict[str, Any]] = []
+    for draw in range(config["draws"]):
+        found = {}
+        for partition in config["partitions"]:
+            options = {**rest, "seed": (seed + draw) % 2**63, "device": device}
+            result = separation_rank(config["net"], "epsilon", partition, **options, **config["shape"])
+            found[partition] = {"rank": result.rank, **{name: result.details[name] for name in kept}}
+        draws.append(found)
+    module = load(config["net"], **config["shape"]).module
+    declared = module.symmetries() if isinstance(module, Symmetrical) else {}
+    return {
+        "draws": draws,
+        "parameters": count_parameters(module),
+        "alike": declared["permutation"].holds if "permutation" in declared else None,
+    }
 
 
 @measures.register("special-weights")

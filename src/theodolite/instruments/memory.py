@@ -31,6 +31,7 @@ _CLEAR = 1e-11  # above this, two draws that agree are believed; below, the valu
 _GAINS = (1.0, 2.0, 3.0, 4.0)  # of the weights: deep stacks of gates hand on more with larger ones
 _SURPLUS = 8  # rows beyond the rank, which a larger rank would have filled
 _FIRST_ROWS = 64
+_FAR = 32  # tokens over which a state must grow before it is said to grow for ever
 _OLDEST = 256  # tokens of the past among which the window's end is looked for
 _WIDEST = 512
 
@@ -127,8 +128,10 @@ def _of_lengths(
         (earlier, before), now = ranks[-1], past.rank(length, features, most, ranks[-1][1].rank + 2 * _SURPLUS)
         ranks.append((length, now))
         slopes.append((now.rank - before.rank) / (length - earlier))
-        # A state that fills slows down first; where the depth is not known, one more length is asked for.
-        steady = len(slopes) > (1 if known_depth else 2) and slopes[-1] > 0.95 * slopes[-2]
+        # A state that fills slows down first; where the depth is not known, one more length is asked for. One that is
+        # much larger than what a token brings (linear attention's matrices) fills late: as far as `most` lets us see.
+        full_view = length >= _FAR or 2 * now.rank > most - _SURPLUS
+        steady = full_view and len(slopes) > (1 if known_depth else 2) and slopes[-1] > 0.95 * slopes[-2]
         if slopes[-1] <= 0 or now.capped or (steady and not (now.filled and not past.wide)):
             break
     last, largest = ranks[-1][1], max(rank.rank for _, rank in ranks)

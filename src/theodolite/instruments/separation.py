@@ -10,7 +10,7 @@ from torch import nn
 
 from theodolite.errors import BadInput
 from theodolite.instruments.certificate import certificate as make_certificate
-from theodolite.instruments.epsilon import Inputs, epsilon_rank
+from theodolite.instruments.epsilon import Inputs, Reference, epsilon_rank
 from theodolite.instruments.grid import grid_rank
 from theodolite.instruments.rank import Progress, Repeat, exact_rank
 from theodolite.instruments.result import RankResult
@@ -36,6 +36,7 @@ def separation_rank(
     weights: Literal["drawn", "own"] | None = None,
     inputs: Inputs | None = None,
     dtype: str | None = None,
+    relative_to: Reference | None = None,
     certificate: bool = False,
     seed: int = 0,
     device: str = "cpu",
@@ -51,7 +52,7 @@ def separation_rank(
     `certificate` the result's `.certificate` can be written to a file and verified.
     """
     _only(mode, "exact", certificate=certificate or None, max_points=max_points)
-    _only(mode, "epsilon", epsilon=epsilon, inputs=inputs, dtype=dtype)
+    _only(mode, "epsilon", epsilon=epsilon, inputs=inputs, dtype=dtype, relative_to=relative_to)
     _only(mode, "grid", templates=templates)
     if weights not in (None, "drawn", "own"):
         raise BadInput(f"weights '{weights}' are unknown: use drawn or own")
@@ -74,6 +75,7 @@ def separation_rank(
             resamples=3 if repeats is None else repeats,
             inputs=inputs or "normal",
             dtype=dtype or "float64",
+            relative_to=relative_to or "size",
             seed=seed,
             device=device,
             progress=progress,

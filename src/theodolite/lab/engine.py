@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from theodolite.errors import TheodoliteError
-from theodolite.instruments.measures import measures
+from theodolite.instruments.registered import measures
 from theodolite.lab.cell import Cell, Row
 from theodolite.measurement import canonical
 

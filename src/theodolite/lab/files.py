@@ -14,7 +14,7 @@ from theodolite.errors import BadInput
 class OutputFolder:
     """The folder of `--out`. What a command leaves there:
 
-    report.html   the page; rows.jsonl   one measured cell a line, written as it is finished.
+    report.html   the page.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -32,6 +32,20 @@ class OutputFolder:
 
     def write(self, name: str, text: str) -> Path:
         return write_text(self.file(name), text)
+
+
+def refuse_foreign(path: str | Path) -> None:
+    """Refuse a folder that holds anything and no store: it is not one of ours."""
+    folder = Path(path)
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise BadInput(f"'{path}' is a file: give a folder to --out")
+        there = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise BadInput(f"the folder '{path}' cannot be used ({error.strerror}): choose another --out") from error
+    if there and "store.db" not in there:
+        named = ", ".join(f"'{name}'" for name in there[:3]) + (" and more" if len(there) > 3 else "")
+        raise BadInput(f"the folder '{path}' holds something else ({named}): choose an empty or a new one for --out")
 
 
 def write_text(path: str | Path, text: str) -> Path:

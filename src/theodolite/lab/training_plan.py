@@ -24,6 +24,7 @@ from theodolite.nets.size import fit_budget
 from theodolite.tasks.contract import Task
 
 Net = str | Callable[..., Any]
+_PROCESS = uuid.uuid4().hex
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def _pairing(net: Net, task: Task, shape: dict[str, Any], budget: int | None, lo
 
 def _config(net: Net, pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[str, Any]:
     """Everything that changes what a member learns."""
-    source = pairing.source if isinstance(net, str) else _source_of(net)
+    source = pairing.source if isinstance(net, str) else source_of(net)
     return {
         "net": pairing.name,
         "net_version": pairing.version,
@@ -105,12 +106,12 @@ def _config(net: Net, pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[
     }
 
 
-def _source_of(net: Callable[..., Any]) -> str:
-    """An object is known by its source text; one without is never the same again."""
+def source_of(net: Callable[..., Any]) -> str:
+    """An object is known by its source text; one without is the same only while this process lives."""
     try:
         text = inspect.getsource(net)
     except (OSError, TypeError):
-        text = uuid.uuid4().hex
+        text = f"{_PROCESS} {id(net)}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 

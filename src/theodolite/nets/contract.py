@@ -71,7 +71,7 @@ class Symmetry:
 
 
 @runtime_checkable
-class Symmetric(Protocol):
+class Symmetrical(Protocol):
     """A net that says which groups it is equivariant under: translation, permutation, time-shift."""
 
     def symmetries(self) -> Mapping[str, Symmetry]: ...

@@ -188,6 +188,7 @@ def _of_object(net: Any, name: str, given: dict[str, Any], source: str | None) -
         own = {k: parameters[k].default for k in _SUPPLIED if k in parameters}
         sizes = _sizes({**{k: v for k, v in own.items() if type(v) is int}, **chosen}, sequence)
         arguments = {k: v for k, v in {**sizes, **chosen}.items() if k in parameters}
+        _complete(name, parameters, arguments)
         defaults = {k: p.default for k, p in parameters.items() if isinstance(p.default, int | float | str)}
         given = {**defaults, **arguments, **chosen}
     else:
@@ -226,11 +227,21 @@ def _computes(net: Any, given: Mapping[str, Any]) -> bool:
     return len(required) == 1 and required[0] not in sizes
 
 
-def _parameters(net: Callable[..., Any], name: str) -> Mapping[str, Any]:
+def _parameters(net: Callable[..., Any], name: str) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(net).parameters
     except (TypeError, ValueError):
         raise BadInput(f"the arguments of '{name}' cannot be read: pass a class or function of Python") from None
+
+
+def _complete(name: str, parameters: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]) -> None:
+    """Refuse a net whose constructor asks for more than it is given, and say how to give it."""
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    missing = [k for k, p in parameters.items() if p.kind in named and p.default is p.empty and k not in arguments]
+    if missing:
+        quoted = " and ".join(f"'{k}'" for k in missing)
+        options = " ".join(f"--arg {k}=VALUE" for k in missing)
+        raise BadInput(f"'{name}' needs {quoted} to be built: give {options}, or {missing[0]}=VALUE in Python")
 
 
 def _sizes(given: Mapping[str, Any], sequence: bool) -> dict[str, int]:

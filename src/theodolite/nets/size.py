@@ -30,7 +30,7 @@ def fit_budget(net: str | Callable[..., Any], budget: int, **given: Any) -> dict
     by the name the net has for it. Equal distances go to the smaller net.
     """
     plan = blueprint(net, **given)
-    wide, heads = _own_name("width", plan.known), _own_name("heads", plan.known)
+    wide, heads = own_name("width", plan.known), own_name("heads", plan.known)
     if wide is None:
         raise BadInput(f"--params needs a 'width' argument and '{plan.name}' has none: give its shape by --arg instead")
     if any(ALIASES.get(name, name) == "width" for name, value in given.items() if value is not None):
@@ -56,7 +56,7 @@ def fit_budget(net: str | Callable[..., Any], budget: int, **given: Any) -> dict
     return {**{name: value for name, value in given.items() if value is not None}, wide: width}
 
 
-def _own_name(argument: str, known: Mapping[str, Any]) -> str | None:
+def own_name(argument: str, known: Mapping[str, Any]) -> str | None:
     """What a net calls this argument: by its name, or by one that other libraries use."""
     return next((n for n in known if n == argument), next((n for n in known if ALIASES.get(n) == argument), None))
 

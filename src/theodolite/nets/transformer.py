@@ -40,9 +40,7 @@ class TransformerBlock(nn.Module):
     `mix` brings the values to the queries; what hides keys from it is handed through.
     """
 
-    def __init__(
-        self, width: int, heads: int, parallel: bool = False, mix: Callable[..., Tensor] = attention
-    ) -> None:
+    def __init__(self, width: int, heads: int, parallel: bool = False, mix: Callable[..., Tensor] = attention) -> None:
         super().__init__()
         self.heads, self.mix = heads, mix
         self.before_attention = nn.LayerNorm(width)

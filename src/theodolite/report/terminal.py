@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import rich.table
 from rich import box
@@ -13,6 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from theodolite.report.numbers import format_value
+from theodolite.report.verdict import agreement
 from theodolite.survey.section import Column, Summary, Table
 
 _TEXT_FLOOR = 12  # a column of words may wrap to this width when the terminal is narrow
@@ -47,7 +49,7 @@ def print_summary(console: Console, section_title: str, summary: Summary) -> Non
 
 
 def _grid(table: Table, width: int) -> rich.table.Table:
-    texts = [[format_value(row.get(column.key)) for column in table.columns] for row in table.rows]
+    texts = [[_text(column, row.get(column.key)) for column in table.columns] for row in table.rows]
     gap, sizes = _widths(table.columns, texts, width)
     grid = rich.table.Table(
         box=box.SIMPLE_HEAD,
@@ -61,10 +63,19 @@ def _grid(table: Table, width: int) -> rich.table.Table:
         header_style="bold",
     )
     for column, size in zip(table.columns, sizes, strict=True):
-        grid.add_column(Text(column.label), justify="right" if column.numeric else "left", width=size, overflow="fold")
+        grid.add_column(
+            Text(column.label),
+            justify="right" if column.numeric and column.kind == "value" else "left",
+            width=size,
+            overflow="fold",
+        )
     for row in texts:
         grid.add_row(*(Text(_broken(text, size)) for text, size in zip(row, sizes, strict=True)))
     return grid
+
+
+def _text(column: Column, value: Any) -> str:
+    return agreement(value) if column.kind == "agreement" else format_value(value)
 
 
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> tuple[int, list[int]]:

@@ -1,19 +1,34 @@
-"""`run_survey`: plan the sections for the nets, measure, summarise. Drawing and writing are the caller's."""
+"""`run_survey`: plan the sections for the nets, measure what the store does not have, summarise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import get_args
+import shlex
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
 
-from theodolite.errors import BadInput
-from theodolite.lab.cell import Row
-from theodolite.lab.engine import Watch, run
-from theodolite.nets import nets
-from theodolite.survey import separation
-from theodolite.survey.section import Preset, Summary, sections
+from theodolite.errors import BadInput, TheodoliteError
+from theodolite.instruments.device import resolve_device
+from theodolite.lab.campaign import Listener, Outcome, run_campaign
+from theodolite.lab.cell import Cell, Row
+from theodolite.lab.engine import place
+from theodolite.lab.engines import make_engine
+from theodolite.lab.files import refuse_foreign
+from theodolite.lab.store import Store
+from theodolite.lab.training_plan import Net, location
+from theodolite.lab.work import Context
+from theodolite.nets.size import parse_budget
+from theodolite.survey import registered as registered  # the sections register themselves
+from theodolite.survey.candidate import Candidate, candidates
+from theodolite.survey.section import Answer, Preset, Section, Setting, Summary, sections
 
-__all__ = ["SectionResult", "Survey", "run_survey", "separation"]
+# Architectures that are surveyed unless others are named, and that a user's net is compared with.
+DEFAULT = ("mlp", "convolution", "lstm", "transformer", "linear-transformer")
+BUDGET = {"quick": 8_000, "standard": 32_000, "full": 128_000}  # parameters of built-in nets
 
 
 @dataclass(frozen=True)
@@ -26,58 +41,161 @@ class SectionResult:
 
 @dataclass(frozen=True)
 class Survey:
+    """`reused` of the `asked` cells were in the store before. `command` makes it again."""
+
     nets: tuple[str, ...]
     preset: Preset
     sections: tuple[SectionResult, ...]
     not_applicable: tuple[str, ...]
+    reused: int
+    asked: int
+    seconds: float
+    command: str
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        return tuple(answer for section in self.sections for answer in section.summary.answers)
+
+    @property
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """By net: what stands at its name."""
+        found: dict[str, dict[str, Any]] = {}
+        for section in self.sections:
+            for net, told in section.summary.facts.items():
+                found.setdefault(net, {}).update(told)
+        return found
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        told = [f"{row.cell.config.get('net')}: {row.error}" for s in self.sections for row in s.rows if row.error]
+        return tuple(dict.fromkeys(told))
+
+
+@dataclass(frozen=True)
+class _Planned:
+    section: Section
+    cells: tuple[Cell, ...]
+    troubles: Mapping[str, str]
 
 
 def run_survey(
-    chosen: Sequence[str] = (),
+    nets: Sequence[Net] | Net = (),
     preset: Preset = "quick",
+    *,
+    args: Mapping[str, Any] | None = None,
+    params: int | str | None = None,
+    alone: bool = False,
     device: str = "cpu",
-    watch: Watch | None = None,
-    on_row: Callable[[Row], None] | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    threads: int | None = None,
+    out: str | Path | None = None,
+    listener: Listener | None = None,
 ) -> Survey:
-    """Survey nets (those of `DEFAULT` when none is named); `on_row` gets every row as it is finished."""
+    """Turn every instrument on nets: built-in ones, `file.py:Name`, or classes; those of `DEFAULT` when none is named.
+
+    Built-in nets have `params` parameters, by default as many as the user's net at the same task, or the preset's
+    number. A user's net is compared with built-in ones unless `alone`; `args` are arguments of the nets that were
+    named. `out` is the folder of the store: what is in it is not measured again. `workers` processes run side by side.
+    """
+    started = time.perf_counter()
     if preset not in get_args(Preset):
         raise BadInput(f"preset '{preset}' is unknown: use {', '.join(get_args(Preset))}")
-    surveyed = tuple(chosen) or DEFAULT
-    for name in surveyed:
-        if ":" not in name and not name.endswith(".py"):
-            _ = nets[name]
-    skipped: list[str] = []
+    resolve_device(device)
+    named = [nets] if isinstance(nets, str) or callable(nets) else list(nets)
+    budget = parse_budget(params) if isinstance(params, str) else params
+    if args and not named:
+        raise BadInput("arguments are for nets that are named: name one, or leave --arg out")
+    if out is not None:
+        refuse_foreign(out)
+    chosen = candidates(named, DEFAULT, args, budget, BUDGET[preset], alone)
+    skipped, planned = _plan(chosen, preset)
+    weights = {cell.key: one.section.seconds(cell) for one in planned for cell in one.cells}
+    cells = sorted((cell for one in planned for cell in one.cells), key=lambda cell: -weights[cell.key])
+    locations = {place(one.named()): location(one.net) for one in chosen}
+    with ExitStack() as stack:
+        folder = Path(out) if out is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        store = stack.enter_context(Store(folder))
+        context = Context(checkpoints=store.checkpoints.resolve(), locations=locations)
+        running = make_engine(engine, workers, threads, locations)
+        outcome = run_campaign(
+            cells, store, running, context, {"device": device}, listener, weigh=lambda cell: weights[cell.key]
+        )
+    command = _command(chosen, named, preset, args, params, alone, device)
+    spelt = {one.name: one.spelt for one in chosen}
+    results = []
+    for one in planned:
+        rows = _rows(one.cells, outcome)
+        if rows or one.troubles:
+            summary = one.section.summarise(rows, Setting(preset, spelt, one.troubles))
+            results.append(SectionResult(one.section.id, one.section.title, _commanded(summary, command), rows))
+    return Survey(
+        nets=tuple(one.name for one in chosen),
+        preset=preset,
+        sections=tuple(results),
+        not_applicable=skipped,
+        reused=outcome.reused,
+        asked=len(weights),
+        seconds=time.perf_counter() - started,
+        command=command,
+    )
+
+
+def _plan(chosen: Sequence[Candidate], preset: Preset) -> tuple[tuple[str, ...], list[_Planned]]:
+    """Every section's cells. A net that a section cannot be planned for fails there and nowhere else."""
+    skipped: dict[str, None] = {}
     planned = []
     for _, section in sections.items():
-        fitting = []
-        for net in surveyed:
-            reason = section.applies(net)
-            if reason is None:
-                fitting.append(net)
-            else:
-                skipped.append(f"{section.title}: {reason}")
-        planned.append((section, [cell for net in fitting for cell in section.plan(net, preset)]))
-    total = sum(len(cells) for _, cells in planned)
-    done, results = 0, []
-    for section, cells in planned:
-        rows = []
-        step = (lambda n, _, what, before=done: watch(before + n, total, what)) if watch else None
-        for row in run(cells, device, step):
-            rows.append(row)
-            if on_row:
-                on_row(row)
-        done += len(cells)
-        if rows:
-            results.append(SectionResult(section.id, section.title, section.summarise(rows), tuple(rows)))
-    return Survey(surveyed, preset, tuple(results), tuple(dict.fromkeys(skipped)))
+        cells: dict[str, Cell] = {}
+        troubles: dict[str, str] = {}
+        for net in chosen if section.of_nets else (None,):
+            reason = section.applies(net) if net is not None else None
+            if reason is not None:
+                skipped[f"{section.title}: {reason}"] = None
+                continue
+            try:
+                cells |= {cell.key: cell for cell in section.plan(net, preset)}
+            except TheodoliteError as error:
+                if net is None:
+                    raise
+                troubles[net.name] = str(error)
+        planned.append(_Planned(section, tuple(cells.values()), troubles))
+    return tuple(skipped), planned
 
 
-# Nets the survey shows unless others are named: architectures, not targets.
-DEFAULT = (
-    "self-attention",
-    "degree-attention",
-    "conv-circuit",
-    "recurrent-circuit",
-    "polynomial-mlp",
-    "polynomial-mixer",
-)
+def _rows(cells: Sequence[Cell], outcome: Outcome) -> tuple[Row, ...]:
+    """In the order of the plan; a cell that failed says why, and is tried again by the next command."""
+    reasons = {cell.key: failure.sentence for failure in outcome.failures for cell in failure.cells}
+    found = [
+        outcome.rows.get(cell.key) or Row(cell, {}, error=reasons[cell.key])
+        for cell in cells
+        if cell.key in outcome.rows or cell.key in reasons
+    ]
+    return tuple(found)
+
+
+def _commanded(summary: Summary, command: str) -> Summary:
+    """Figures and tables that have no command of their own are made again by the whole survey."""
+    return replace(
+        summary,
+        tables=[table if table.command else replace(table, command=command) for table in summary.tables],
+        figures=[figure if figure.command else replace(figure, command=command) for figure in summary.figures],
+    )
+
+
+def _command(
+    chosen: Sequence[Candidate],
+    named: Sequence[Net],
+    preset: str,
+    args: Mapping[str, Any] | None,
+    params: int | str | None,
+    alone: bool,
+    device: str,
+) -> str:
+    words = [net if isinstance(net, str) else one.name for net, one in zip(named, chosen, strict=False)]
+    for name, value in (args or {}).items():
+        words += ["--arg", f"{name}={value}"]
+    words += [] if params is None else ["--params", str(params)]
+    words += ["--alone"] if alone else []
+    words += [] if device == "cpu" else ["--device", device]
+    return shlex.join(["theodolite", "survey", *words, "--preset", preset])

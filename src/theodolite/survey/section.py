@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from theodolite.lab.cell import Cell, Row
 from theodolite.registry import Registry
+
+if TYPE_CHECKING:
+    from theodolite.survey.candidate import Candidate
 
 Preset = Literal["quick", "standard", "full"]
 
@@ -106,7 +109,8 @@ class Answer:
 
     `text` is the measurement in a few words with its interval; `predicted` what theory says, empty where it is silent;
     `agrees` is None without a prediction that could be wrong. `failed` means that the instrument could not be used,
-    and `text` says why.
+    and `text` says why. `ability` is the question as it follows “can” or “cannot”, in a few words: `learn parity`;
+    left empty, it is taken from a question that begins with “Can it”.
     """
 
     net: str
@@ -115,6 +119,7 @@ class Answer:
     text: str
     predicted: str = ""
     agrees: bool | None = None
+    ability: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,22 +131,43 @@ class Summary:
     figures: Sequence[Figure] = field(default_factory=tuple)
     notes: Sequence[str] = field(default_factory=tuple)
     answers: Sequence[Answer] = field(default_factory=tuple)
+    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by net: a few values to stand at its name
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a summary is told besides its rows: `spelt`, how the user wrote each net that has a place in the survey;
+    `troubles`, by net, why nothing could be planned for it."""
+
+    preset: Preset
+    spelt: Mapping[str, str] = field(default_factory=dict)
+    troubles: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable
 class Section(Protocol):
-    """An instrument joins the survey by registering one of these in `sections`."""
+    """An instrument joins the survey by registering one of these in `sections`.
+
+    One that is about theory and not about nets has `of_nets` false: it is planned once, without a net.
+    """
 
     id: str
     title: str
+    of_nets: bool
 
-    def applies(self, net: str) -> str | None:
+    def applies(self, net: Candidate) -> str | None:
         """None if the section can measure this net, otherwise the reason why not, as one clause."""
         ...
 
-    def plan(self, net: str, preset: Preset) -> Sequence[Cell]: ...
+    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
+        """The cells; empty where the preset has no room for them. Bad input means that the net fails here."""
+        ...
 
-    def summarise(self, rows: Sequence[Row]) -> Summary: ...
+    def seconds(self, cell: Cell) -> float:
+        """About what it costs on one core; only the order of work and the time left depend on it."""
+        ...
+
+    def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary: ...
 
 
 sections: Registry[Section] = Registry("section")

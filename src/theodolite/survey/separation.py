@@ -1,4 +1,4 @@
-"""The section on separation rank: how strongly a network ties two halves of its input together."""
+"""The section on exact separation rank: how strongly a polynomial network ties two halves of its input together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,21 @@ from typing import Any
 from theodolite.lab.cell import Cell, Row
 from theodolite.measurement import canonical
 from theodolite.nets import nets
-from theodolite.survey.section import Column, Figure, Panel, Preset, Series, Summary, Table, sections
+from theodolite.survey.answers import failed, failures
+from theodolite.survey.candidate import Candidate
+from theodolite.survey.section import (
+    Answer,
+    Column,
+    Figure,
+    Panel,
+    Preset,
+    Series,
+    Setting,
+    Standing,
+    Summary,
+    Table,
+    sections,
+)
 
 _PARTITIONS = ("left-right", "interleaved")
 _ARGUMENTS = ("depth", "width", "heads", "degree", "tokens", "features")
@@ -17,6 +31,7 @@ _MEANING = (
     "The separation rank is the least number of products f(A)·g(B) that sum to the network's output, A and B being the "
     "two sides of the input: 1 means that the sides do not interact, more means that the network ties them together."
 )
+_QUESTION = "Can it tie the halves of its input together, exactly?"
 _MOST_POINTS = {"quick": 1024, "standard": 4096, "full": 12288}
 _COLUMNS = (
     Column("left_right", "left-right", "separation rank, first half of the input against the second"),
@@ -29,6 +44,7 @@ _COLUMNS = (
     Column(
         "status", "status", "proven: equals the cap; exact: surplus points and repeats agree; ≥: lower bound", False
     ),
+    Column("agrees", "theory", "whether the ranks lie within cap and bounds", False, "agreement"),
 )
 
 
@@ -80,21 +96,24 @@ _SWEEPS["full"] = _SWEEPS["standard"]  # the same nets with more points, so that
 
 class SeparationRankSection:
     id = "separation-rank"
-    title = "Separation rank"
+    title = "Separation rank, exact"
+    of_nets = True
 
-    def applies(self, net: str) -> str | None:
-        if net in nets and not nets[net].polynomial:
-            return f"'{net}' is not polynomial, so its rank is not exact (try: theodolite rank {net} --mode epsilon)"
+    def applies(self, net: Candidate) -> str | None:
+        if not net.polynomial:
+            return f"'{net.name}' is not polynomial, so its rank is measured to within ε"
         return None
 
-    def plan(self, net: str, preset: Preset) -> Sequence[Cell]:
-        shapes = [shape for sweep in _SWEEPS[preset].values() for shape in sweep.get(net, [])] or [{}]
+    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
+        assert net is not None
+        swept = [shape for sweep in _SWEEPS[preset].values() for shape in sweep.get(net.name, [])]
+        shapes = [dict(net.given)] if net.given or not swept else swept
         distinct = {canonical(shape): shape for shape in shapes}.values()
         return [
             Cell(
                 "separation-rank",
                 {
-                    "net": net,
+                    **net.named(),
                     "shape": shape,
                     "partition": partition,
                     "max_points": _MOST_POINTS[preset],
@@ -105,15 +124,53 @@ class SeparationRankSection:
             for partition in _PARTITIONS
         ]
 
-    def summarise(self, rows: Sequence[Row]) -> Summary:
+    def seconds(self, cell: Cell) -> float:
+        return 0.4 if cell.config["max_points"] <= _MOST_POINTS["quick"] else 4.0
+
+    def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         good = [row for row in rows if not row.error]
         by_net: dict[str, list[Row]] = {}
         for row in good:
             by_net.setdefault(row.cell.config["net"], []).append(row)
-        tables = [_table(net, found) for net, found in by_net.items()]
+        tables = [_table(net, found, setting) for net, found in by_net.items()]
         figures = [figure for axis in ("depth", "tokens") if (figure := _figure(axis, by_net))]
-        errors = dict.fromkeys(f"{row.cell.config['net']}: {row.error}" for row in rows if row.error)
-        return Summary(_headline(good), tables, figures, (_MEANING, *errors))
+        return Summary(_headline(good), tables, figures, (_MEANING, *failures(rows, setting)), _answers(rows, setting))
+
+
+def _answers(rows: Sequence[Row], setting: Setting) -> list[Answer]:
+    """Of every net, its largest rank; theory agrees if every rank of it does."""
+    by_net: dict[str, list[Row]] = {}
+    for row in rows:
+        by_net.setdefault(row.cell.config["net"], []).append(row)
+    answers = [failed(net, _QUESTION, why) for net, why in setting.troubles.items()]
+    for net, found in by_net.items():
+        good = [row for row in found if not row.error]
+        if not good:
+            answers.append(failed(net, _QUESTION, found[0].error or ""))
+            continue
+        top = max(good, key=lambda row: row["rank"])
+        told = [agreed for row in good if (agreed := agrees(row)) is not None]
+        text = f"rank {_value(top)} ({_shape(top.cell.config['shape'])}, {top['partition']})"
+        cap = "" if top["cap"] is None else f"at most {format_rank(top['cap'])}"
+        answers.append(Answer(net, _QUESTION, _standing(top), text, cap, all(told) if told else None))
+    return answers
+
+
+def _standing(row: Row) -> Standing:
+    if row["rank"] > 1:
+        return "yes"
+    return "no" if row["exact"] else "unknown"
+
+
+def agrees(row: Row) -> bool | None:
+    """Whether a rank lies within what theory says of it: not above the cap or the upper bound, and, where it is exact,
+    not below the lower bound. None where theory says nothing that could be wrong here."""
+    cap, lower, upper = row["cap"], row["bounds"]["lower"], row["bounds"]["upper"]
+    above = [most for most in (cap, upper) if most is not None]
+    told = [row["rank"] <= most for most in above]
+    if row["exact"] and lower is not None and lower > 1:
+        told.append(row["rank"] >= lower)
+    return all(told) if told else None
 
 
 def _headline(rows: Sequence[Row]) -> str:
@@ -135,7 +192,7 @@ def _headline(rows: Sequence[Row]) -> str:
     return text
 
 
-def _table(net: str, rows: Sequence[Row]) -> Table:
+def _table(net: str, rows: Sequence[Row], setting: Setting) -> Table:
     """One line per shape; arguments that never change stand in the title."""
     pairs = _pairs(rows)
     shapes = [left.cell.config["shape"] for _, _, left, _ in pairs]
@@ -153,6 +210,7 @@ def _table(net: str, rows: Sequence[Row]) -> Table:
             "upper": left["bounds"]["upper"],
             "total_degree": left["degree"],
             "status": " / ".join(dict.fromkeys((_status(left), _status(inter)))),
+            "agrees": _both(agrees(left), agrees(inter)),
         }
         for _, _, left, inter in pairs
     ]
@@ -165,8 +223,17 @@ def _table(net: str, rows: Sequence[Row]) -> Table:
     caption = nets[net].summary if net in nets else "a network of your own"
     title = f"{net} ({_shape(fixed)})" if fixed else net
     return Table(
-        title, columns, body, caption[:1].upper() + caption[1:] + ".", _command(net, shapes[-1] if shapes else {})
+        title,
+        columns,
+        body,
+        caption[:1].upper() + caption[1:] + ".",
+        _command(setting.spelt.get(net, net), shapes[-1] if shapes and net in nets else {}),
     )
+
+
+def _both(left: bool | None, right: bool | None) -> bool | None:
+    told = [one for one in (left, right) if one is not None]
+    return all(told) if told else None
 
 
 def _command(net: str, shape: Mapping[str, Any]) -> str:
@@ -187,7 +254,6 @@ def _figure(axis: str, by_net: Mapping[str, Sequence[Row]]) -> Figure | None:
         log_y=True,
         caption="Solid: left-right. Dashed: interleaved; where only one line shows, the two coincide. Attention does "
         "not care which tokens stand on which side; circuits of convolutions and recurrences do.",
-        command="theodolite survey --preset quick --out survey",
     )
 
 
@@ -237,6 +303,10 @@ def _shape(shape: Mapping[str, Any]) -> str:
 
 def _value(row: Row) -> int | str:
     return row["rank"] if row["exact"] else f"≥ {row['rank']:,}"
+
+
+def format_rank(value: int) -> str:
+    return f"{value:,}" if value < 10**12 else f"about 10^{len(str(value)) - 1}"
 
 
 def _status(row: Row) -> str:

@@ -56,7 +56,7 @@ def attention_cap_log3(depth: int, width: int, embedding_rank: int | None = None
         return log_binomial(entries - 1, c) <= math.log(width) + log_binomial(entries - 1, total - c)
 
     low, high = 0, total + 1  # c = 0: binom(D−1, 0) = 1 is never the larger one
-    while high - low > 1:
+    while high - low > max(1, total >> 64):  # nearer than a float can tell
         middle = (low + high) // 2
         low, high = (middle, high) if first_is_smaller(middle) else (low, middle)
     terms = [log_binomial(entries, low)]
@@ -70,11 +70,11 @@ def log_binomial(n: int, k: int) -> float:
     small, large = sorted((n, k))
     if large < 1000:
         return math.log(math.comb(n + k, k))
-    # Stirling's series for ln Γ(x+small) − ln Γ(x); its next term is below 1/(1260·x⁵)
-    x = large + 1.0
-    y = x + small
-    risen = (x - 0.5) * math.log1p(small / x) + small * (math.log(y) - 1)
-    risen += (1 / y - 1 / x) / 12 - (1 / y**3 - 1 / x**3) / 360
+    # Stirling's series for ln Γ(x+small) − ln Γ(x); its next term is below 1/(1260·x⁵). x may be beyond a float.
+    x, y = large + 1, large + 1 + small
+    step = small / x
+    risen = (x - 0.5) * math.log1p(step) if step > 1e-17 else float(small)
+    risen += small * (math.log(y) - 1) + (1 / y - 1 / x) / 12 - ((1 / y) ** 3 - (1 / x) ** 3) / 360
     return risen - math.lgamma(small + 1.0)
 
 

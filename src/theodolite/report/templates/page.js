@@ -68,10 +68,10 @@
     button.addEventListener("blur", hideTip);
   }
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
-  /* Focus by keyboard scrolls the page itself: the note then moves with its header instead of vanishing. */
+  /* Focus by keyboard scrolls the page itself: the note then moves with what it explains instead of vanishing. */
   document.addEventListener("scroll", () => {
-    const focused = document.activeElement;
-    if (!tip.hidden && focused?.matches("[data-note]:focus-visible")) showTip(focused); else hideTip();
+    const held = document.querySelector("[data-note]:hover, [data-note]:focus-visible");
+    if (!tip.hidden && held) showTip(held); else hideTip();
   }, { passive: true, capture: true });
 
   /* Downloads, made from the embedded data. */

@@ -1,0 +1,1 @@
+"""Shapes of real models: reading their configurations, finding bottlenecks, recommending depth and width."""

@@ -1,0 +1,91 @@
+"""`theodolite advise`."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from theodolite.cli.options import Device, Json, LogFile, Threads, Verbose, prepare, print_json
+
+if TYPE_CHECKING:
+    from theodolite.lab.files import OutputFolder
+
+
+def advise(
+    config: Annotated[
+        Path | None, typer.Argument(help="A Hugging Face config.json, or the folder that holds it.")
+    ] = None,
+    params: Annotated[
+        str | None, typer.Option(help="Choose a shape for this many parameters, embeddings included: 64k, 1.3e9.")
+    ] = None,
+    vocab: Annotated[int | None, typer.Option(help="With --params: size of the vocabulary; 256 for bytes.")] = None,
+    modality: Annotated[
+        str | None, typer.Option(help="language, image or bytes; the configuration's own, or language.")
+    ] = None,
+    embedding_rank: Annotated[
+        int | None, typer.Option(help="Rank of the input embedding, where it is below the width.")
+    ] = None,
+    context: Annotated[
+        int | None, typer.Option(help="Tokens of context to compute costs at; up to 2048 by default.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the depth-width plane to this file, .svg or .html.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder to write the advised config.json into.")] = None,
+    measure: Annotated[bool, typer.Option("--measure", help="Time both shapes on the device too.")] = False,
+    device: Device = "cpu",
+    json: Json = False,
+    threads: Threads = None,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """Judge a model's depth, width and heads before it is trained, or choose them for a budget of parameters."""
+    prepare(threads if measure else None, verbose, log_file)
+    from theodolite.advise.advice import advise_shape
+    from theodolite.lab.files import OutputFolder, check_writable, write_text
+
+    if plot is not None:
+        from theodolite.report.plane import check_suffix
+
+        check_suffix(plot)
+        check_writable(plot)
+    advice = advise_shape(
+        config,
+        params=params,
+        vocab=vocab,
+        modality=modality,
+        embedding_rank=embedding_rank,
+        context=context,
+        measure=measure,
+        device=device,
+    )
+    written: dict[str, str] = {}
+    if out is not None:
+        text = json_text.dumps(advice.config, indent=2, ensure_ascii=False) + "\n"
+        written["config"] = str(_write_config(OutputFolder(out), text))
+    if plot is not None:
+        from theodolite.report.plane import draw_plane
+
+        written["plot"] = str(write_text(plot, draw_plane(advice, html=plot.suffix.lower() == ".html")))
+    if json:
+        print_json({**advice.to_json(), "written": written})
+        return
+    from rich.console import Console
+
+    from theodolite.report.advice import print_advice
+
+    console = Console(highlight=False)
+    print_advice(console, advice)
+    for what, path in written.items():
+        console.print(f"{what}: {path}", markup=False, soft_wrap=True)
+
+
+def _write_config(folder: OutputFolder, text: str) -> Path:
+    """Never over another configuration, the one that was read among them."""
+    from theodolite.errors import BadInput
+
+    target = folder.file("config.json")
+    if target.exists() and (not target.is_file() or target.read_text(encoding="utf-8", errors="replace") != text):
+        raise BadInput(f"'{target}' is there already and differs from the advised one: choose another --out")
+    return folder.write("config.json", text)

@@ -1,0 +1,346 @@
+"""The section on learning: which tasks training solves, in how many of the seeds, and on which lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from theodolite.errors import BadInput, NotApplicable
+from theodolite.instruments.statistics import mean_interval
+from theodolite.instruments.training.optimiser import Rates, Rule
+from theodolite.instruments.training.pairing import task_sizes
+from theodolite.instruments.training.session import Schedule
+from theodolite.lab.cell import Cell, Row
+from theodolite.lab.lengths import unseen_lengths
+from theodolite.lab.summary import summarise
+from theodolite.lab.training_plan import plan_training
+from theodolite.survey.answers import failed, failures
+from theodolite.survey.candidate import Candidate
+from theodolite.survey.section import (
+    Answer,
+    Band,
+    Column,
+    Figure,
+    Line,
+    Panel,
+    Preset,
+    Series,
+    Setting,
+    Standing,
+    Summary,
+    Table,
+    sections,
+)
+from theodolite.tasks.contract import Task, make_task, tasks
+from theodolite.theory.learnability import SOLVED, Published, agreement, published
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """How long a preset trains, and the tasks' sizes where they differ from their own."""
+
+    seeds: int
+    steps: int
+    batch: int
+    rates: tuple[float, ...]
+    unseen: int  # lengths evaluated beyond training
+    fields: Mapping[str, Mapping[str, Any]]
+
+
+_EFFORT: dict[str, _Effort] = {
+    "quick": _Effort(
+        seeds=4,
+        steps=500,
+        batch=32,
+        rates=(3e-3,),
+        unseen=4,
+        fields={
+            "copy": {"symbols": 4, "longest": 6},
+            "reverse": {"symbols": 4, "longest": 6},
+            "parity": {"bits": 10, "relevant": 3},
+            "parity-check": {"longest": 8},
+            "dyck": {"longest": 12, "depth": 3},
+            "recall": {"keys": 8, "values": 8, "longest": 4},
+            "majority": {"bits": 9},
+            "linear-periodic": {"dimensions": 4},
+        },
+    ),
+    "standard": _Effort(
+        seeds=6,
+        steps=3000,
+        batch=32,
+        rates=(3e-3,),
+        unseen=8,
+        fields={
+            "copy": {"longest": 12},
+            "reverse": {"longest": 12},
+            "parity-check": {"longest": 20},
+            "dyck": {"longest": 24},
+            "recall": {"keys": 32, "values": 32, "longest": 8},
+        },
+    ),
+    "full": _Effort(seeds=16, steps=20_000, batch=64, rates=(1e-3, 3e-4), unseen=16, fields={}),
+}
+_COLUMNS = (
+    Column("net", "network", numeric=False),
+    Column("task", "task", numeric=False),
+    Column("solved", "seeds that solve it", numeric=False),
+    Column("share", "share", "of seeds and rates, with its 95 % interval (Wilson)", False),
+    Column("score", "score", "mean over seeds, on lengths of training; accuracy, or the share of variance explained"),
+    Column("chance", "chance", "score of the best constant answer"),
+    Column("unseen", "unseen", "mean score on longer inputs than in training"),
+    Column("best", "best unseen", "of all seeds; published figures are of the best seed too"),
+    Column("published", "published", "score on unseen lengths in the literature, after far longer training"),
+    Column("agrees", "theory", "whether we are on the same side of 90 % as the paper", False, "agreement"),
+    Column("median", "steps to solve", "median over the seeds that solve it"),
+    Column("parameters", "para- meters"),
+)
+
+
+class LearnabilitySection:
+    id = "learnability"
+    title = "What training finds"
+    of_nets = True
+
+    def applies(self, net: Candidate) -> str | None:
+        fitting = any(make_task(name, {}).spec.kind == net.kind for name in tasks)
+        return None if fitting else f"no task gives what '{net.name}' reads, a {net.kind}"
+
+    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
+        """A net that fails on every task fails here; one that fits some is trained on those."""
+        assert net is not None
+        cells: list[Cell] = []
+        reasons: list[str] = []
+        for name in tasks:
+            task = make_task(name, dict(_EFFORT[preset].fields.get(name, {})))
+            if task.spec.kind != net.kind:
+                continue
+            try:
+                cells += _cells(net, task, _EFFORT[preset])
+            except BadInput as error:
+                reasons.append(str(error))
+        if not cells:
+            raise BadInput(reasons[0] if reasons else f"'{net.name}' fits no task")
+        return cells
+
+    def seconds(self, cell: Cell) -> float:
+        """Steps times tokens: nets of equal size differ by less than tasks do."""
+        schedule = cell.config["schedule"]
+        length = cell.config["task_args"].get("longest", 2)
+        return 4e-5 * schedule["steps"] * schedule["batch"] * (1 + length) / 8
+
+    def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
+        good = [row for row in rows if not row.error]
+        entries = summarise(good)
+        members = _members(good)
+        broken = {
+            (row.cell.config["net"], row.cell.config["task"]): row.error or ""
+            for row in rows
+            if row.error and (row.cell.config["net"], row.cell.config["task"]) not in members
+        }
+        answers = [_answer(entry, members[entry["net"], entry["task"]]) for entry in entries]
+        answers += [failed(net, _question(task), why) for (net, task), why in broken.items()]
+        answers += [failed(net, _question(task), why) for net, why in setting.troubles.items() for task in tasks]
+        figures = [_shares(entries)] if entries else []
+        over_length = _lengths(entries, members)
+        figures += [over_length] if over_length else []
+        return Summary(
+            _headline(entries, good),
+            [_table(entries, members)] if entries else [],
+            figures,
+            (_MEANING, *failures(rows, setting)),
+            answers,
+        )
+
+
+_MEANING = (
+    "A seed solves a task if its score on fresh inputs of the lengths it was trained on passes the task's threshold "
+    "(99 % of the answers right, for most). “Not solved” means: not in this many steps at this learning rate. "
+    "Published figures are the best of many runs that were hundreds of times longer, on the papers' own lengths."
+)
+
+
+def _cells(net: Candidate, task: Task, effort: _Effort) -> Sequence[Cell]:
+    lengths = unseen_lengths(task, None)
+    step = max(1, len(lengths) // effort.unseen)
+    schedule = Schedule(
+        steps=effort.steps,
+        batch=effort.batch,
+        every=max(10, effort.steps // 20),
+        rows=32,
+        unseen=lengths[::-1][::step][::-1],
+        to_the_end=False,
+    )
+    try:
+        sizes = task_sizes(net.net, task, max(schedule.unseen, default=None))
+    except NotApplicable:
+        return ()
+    plan = plan_training(
+        net.net,
+        task,
+        schedule=schedule,
+        rule=Rule(),
+        rates=[Rates(rate, 0.0) for rate in effort.rates],
+        seeds=range(effort.seeds),
+        shape=net.given,
+        budget=net.target(**sizes) if net.registered else None,
+    )
+    return plan.cells
+
+
+def _question(task: str) -> str:
+    return f"Can it learn {task}?"
+
+
+def _members(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.cell.config["net"], row.cell.config["task"]), []).append(row)
+    return found
+
+
+def _best_unseen(rows: Sequence[Row]) -> float | None:
+    scores = [row["unseen"] for row in rows if row["status"] != "diverged" and row["unseen"] is not None]
+    return max(scores, default=None)
+
+
+def _published(entry: Mapping[str, Any]) -> Published | None:
+    return published(entry["task"], entry["net"], entry["task_args"].get("bits"))
+
+
+def _agrees(entry: Mapping[str, Any], rows: Sequence[Row]) -> bool | None:
+    told = _published(entry)
+    best = _best_unseen(rows)
+    if best is None and entry["accuracy"] and entry["trained_lengths"] is None:
+        best = entry["accuracy"]["max"]
+    return None if told is None or best is None else agreement(told, best)
+
+
+def _answer(entry: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
+    solved, unseen = entry["solved"], entry["unseen"]
+    low, high = solved["interval"]
+    text = f"{solved['count']} of {solved['of']} seeds ({low:.2f}–{high:.2f})"
+    carried = unseen is None or _best_unseen(rows) is None or (_best_unseen(rows) or 0.0) >= SOLVED
+    if unseen is not None:
+        text += f"; longer inputs {unseen['mean']:.2f}"
+    standing: Standing = "no"
+    if solved["count"]:
+        standing = "yes" if solved["count"] == solved["of"] and carried else "partly"
+    told = _published(entry)
+    predicted = "" if told is None else f"{told.score:.2f} ({told.source})"
+    return Answer(entry["net"], _question(entry["task"]), standing, text, predicted, _agrees(entry, rows))
+
+
+def _headline(entries: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str:
+    if not entries:
+        return "No network could be trained."
+    schedule = rows[0].cell.config["schedule"]
+    by_net: dict[str, list[int]] = {}
+    for entry in entries:
+        found = by_net.setdefault(entry["net"], [0, 0])
+        found[0] += entry["solved"]["count"] == entry["solved"]["of"]
+        found[1] += 1
+    told = "; ".join(f"{net} {solved} of {of}" for net, (solved, of) in by_net.items())
+    return f"Tasks that all seeds solve within {schedule['steps']:,} steps: {told}."
+
+
+def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str], Sequence[Row]]) -> Table:
+    body = []
+    for entry in entries:
+        solved, told = entry["solved"], _published(entry)
+        rows = members[entry["net"], entry["task"]]
+        body.append(
+            {
+                "net": entry["net"],
+                "task": entry["task"],
+                "solved": f"{solved['count']} of {solved['of']}",
+                "share": "{:.2f} ({:.2f}–{:.2f})".format(solved["share"], *solved["interval"]),
+                "score": entry["accuracy"] and entry["accuracy"]["mean"],
+                "chance": entry["chance"],
+                "unseen": entry["unseen"] and entry["unseen"]["mean"],
+                "best": _best_unseen(rows),
+                "published": told and told.score,
+                "agrees": _agrees(entry, rows),
+                "median": entry["steps_to_solve"] and entry["steps_to_solve"]["median"],
+                "parameters": entry["parameters"],
+            }
+        )
+    first = members[entries[0]["net"], entries[0]["task"]][0].cell.config
+    caption = (
+        f"{first['schedule']['steps']:,} steps at most, batch {first['schedule']['batch']}, AdamW, "
+        f"{len({row.cell.config['seed'] for rows in members.values() for row in rows})} seeds. A dash: no such figure."
+    )
+    return Table("Tasks, seeds and lengths", _COLUMNS, body, caption)
+
+
+def _shares(entries: Sequence[Mapping[str, Any]]) -> Figure:
+    names = list(dict.fromkeys(entry["task"] for entry in entries))
+    series = []
+    for net in dict.fromkeys(entry["net"] for entry in entries):
+        found = {entry["task"]: entry["solved"] for entry in entries if entry["net"] == net}
+        mine = [task for task in names if task in found]
+        bounds = [found[task]["interval"] for task in mine]
+        series.append(
+            Series(
+                net,
+                mine,
+                [found[task]["share"] for task in mine],
+                [low for low, _ in bounds],
+                [high for _, high in bounds],
+            )
+        )
+    return Figure(
+        "Share of seeds that solve each task",
+        "Share of seeds that solve a task, one mark per network and task, with 95 % intervals.",
+        "task",
+        "share of seeds that solve it",
+        [Panel("", series)],
+        kind="dots",
+        caption="Bars are 95 % Wilson intervals: few seeds say little.",
+    )
+
+
+def _lengths(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str], Sequence[Row]]) -> Figure | None:
+    panels = []
+    for task in dict.fromkeys(entry["task"] for entry in entries if entry["by_length"]):
+        series = []
+        for entry in entries:
+            if entry["task"] != task or not entry["by_length"]:
+                continue
+            scores: dict[int, list[float]] = {}
+            for row in members[entry["net"], task]:
+                for length, score in row["by_length"] if row["status"] != "diverged" else ():
+                    scores.setdefault(length, []).append(score)
+            lengths = sorted(scores)
+            means = [sum(scores[n]) / len(scores[n]) for n in lengths]
+            bounds = [mean_interval(scores[n]) or (min(scores[n]), max(scores[n])) for n in lengths]
+            series.append(
+                Series(
+                    entry["net"],
+                    lengths,
+                    means,
+                    [max(0.0, low) for low, _ in bounds],
+                    [min(1.0, high) for _, high in bounds],
+                )
+            )
+        first = next(entry for entry in entries if entry["task"] == task)
+        bands = (
+            [Band(first["trained_lengths"][0], first["trained_lengths"][1], "trained")]
+            if first["trained_lengths"]
+            else []
+        )
+        panels.append(Panel(task, series, bands, [Line(first["chance"], "chance")]))
+    if not panels:
+        return None
+    return Figure(
+        "Score over length",
+        "Mean score against input length, one panel per task, one line per network, with 95 % intervals over seeds.",
+        "length",
+        "score",
+        panels,
+        caption="Training ends where the shaded lengths end.",
+    )
+
+
+sections.add("learnability", LearnabilitySection())

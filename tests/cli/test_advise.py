@@ -1,0 +1,164 @@
+"""`theodolite advise`: light and fast, one document, one decision, files only where they were asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+GPT2 = {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "given" / "config.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(GPT2), encoding="utf-8")
+    return path
+
+
+def test_it_runs_without_torch_in_under_half_a_second(config, tmp_path):
+    """The best of several runs; on a busy machine, within 2.5 times what `theodolite --version` takes in turns."""
+    plot = tmp_path / "plane.svg"
+    code = (
+        "import sys\n"
+        "sys.argv = ['theodolite', *sys.argv[1:]]\n"
+        "from theodolite.cli.main import run\n"
+        "try:\n    run()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'torch', 'numpy', 'jaxtyping', 'plotly', 'scipy'} & set(sys.modules)\n"
+        "print('HEAVY', sorted(heavy), file=sys.stderr)\n"
+    )
+
+    def timed(*arguments: object) -> tuple[float, str]:
+        started = time.perf_counter()
+        words = [sys.executable, "-c", code, *map(str, arguments)]
+        done = subprocess.run(words, capture_output=True, text=True, env=os.environ, check=True)
+        assert done.stderr.strip() == "HEAVY []"
+        return time.perf_counter() - started, done.stdout
+
+    bare, seconds = [], []
+    for _ in range(4):
+        bare.append(timed("--version")[0])
+        taken, printed = timed("advise", config, "--json")
+        seconds.append(taken)
+        assert json.loads(printed)["depth"] == 12
+    timed("advise", config, "--plot", plot)
+    assert plot.exists()
+    assert min(seconds) < max(0.5, 2.5 * min(bare))
+
+
+def test_the_first_line_is_the_decision_and_nothing_is_wider_than_80_columns(theodolite, config, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = theodolite("advise", config)
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("12 layers of width 768 are shallower than the published fit advises")
+    assert max(map(len, lines)) <= 80
+    for word in ("parameters", "124,439,808", "Bottlenecks: none found", "The same budget at other depths", "cap"):
+        assert word in outcome.out
+
+
+def test_a_budget_is_advised_in_words_and_as_json(theodolite, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = theodolite("advise", "--params", "1.3e9", "--vocab", 50257)
+    assert shown.out.startswith("For 1.3B parameters the published fit advises 40 to 43 layers")
+    found = json.loads(theodolite("advise", "--params", "1.3B", "--vocab", 50257, "--json").out)
+    assert found["recommended"]["depth_low"] == 40
+    assert found["recommended"]["depth_high"] == 43
+    assert found["extrapolated"] is False
+
+
+def test_bytes_and_ranks_show_their_bottleneck(theodolite, config):
+    assert "vocabulary" in theodolite("advise", "--params", "300M", "--modality", "bytes").out
+    assert "embedding-rank" in theodolite("advise", config, "--embedding-rank", 64).out
+
+
+def test_the_advised_config_is_written_only_where_asked(theodolite, config, tmp_path):
+    before = config.read_text(encoding="utf-8")
+    found = json.loads(theodolite("advise", config, "--out", tmp_path / "new", "--json").out)
+    written = json.loads((tmp_path / "new" / "config.json").read_text(encoding="utf-8"))
+    assert found["written"]["config"] == str(tmp_path / "new" / "config.json")
+    assert written == found["config"]
+    assert written["n_layer"] == found["recommended"]["depth"]
+    assert written["n_embd"] == found["recommended"]["width"]
+    assert config.read_text(encoding="utf-8") == before
+    again = theodolite("advise", tmp_path / "new", "--json")
+    assert json.loads(again.out)["regime"]["against_fit"] == "agrees"
+    assert theodolite("advise", config, "--out", tmp_path / "new").code == 0  # the same content
+
+
+def test_another_configuration_is_never_overwritten(theodolite, config, tmp_path):
+    before = config.read_text(encoding="utf-8")
+    outcome = theodolite("advise", config, "--out", config.parent)
+    assert outcome.code == 2
+    assert "choose another --out" in outcome.err
+    assert config.read_text(encoding="utf-8") == before
+    (tmp_path / "file").write_text("x")
+    assert theodolite("advise", config, "--out", tmp_path / "file").code == 2
+
+
+def test_measure_says_what_was_measured(theodolite, config, monkeypatch):
+    monkeypatch.setattr("theodolite.advise.measure._SECONDS", 0.01)
+    outcome = theodolite("advise", config, "--measure", "--context", 4, "--threads", 1)
+    assert "Measured, given" in outcome.out
+    assert "tokens/s" in outcome.out
+    assert "on cpu in float32" in outcome.out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{not json", "not JSON"),
+        ("[1]", "object"),
+        ('{"model_type": "gpt2"}', "does not state"),
+        (json.dumps({**GPT2, "n_head": 5}), "divide"),
+        (json.dumps({**GPT2, "n_layer": -1}), "positive"),
+        (json.dumps({**GPT2, "n_layer": True}), "positive"),
+    ],
+)
+def test_a_bad_configuration_is_one_sentence(theodolite, tmp_path, content, sentence):
+    path = tmp_path / "config.json"
+    path.write_text(content, encoding="utf-8")
+    outcome = theodolite("advise", path)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert outcome.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "one of them"),
+        (["--params", "1e9"], "--vocab"),
+        (["--params", "-3", "--vocab", "9"], "negative"),
+        (["--params", "100", "--vocab", "9"], "absurd"),
+        (["--params", "2e15", "--vocab", "9"], "absurd"),
+        (["--params", "lots", "--vocab", "9"], "not a number"),
+        (["--params", "20k", "--vocab", "50257"], "smaller vocabulary"),
+        (["--params", "1e9", "--vocab", "0"], "vocabulary"),
+        (["--params", "1e9", "--vocab", "9", "--modality", "sound"], "language, image, bytes"),
+        (["--params", "1e9", "--vocab", "9", "--embedding-rank", "0"], "embedding rank"),
+        (["--params", "1e9", "--vocab", "9", "--plot", "plane.png"], ".svg nor .html"),
+        (["--params", "1e9", "--vocab", "9", "--plot", "no/such/folder/plane.svg"], "is not there"),
+        (["--params", "1e9", "--vocab", "9", "--measure", "--device", "nowhere"], "no device"),
+        (["no/such/config.json"], "no file"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(theodolite, tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    outcome = theodolite("advise", *arguments)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_both_a_configuration_and_a_budget_are_refused(theodolite, config):
+    outcome = theodolite("advise", config, "--params", "1e9", "--vocab", 9)
+    assert outcome.code == 2
+    assert "not both" in outcome.err

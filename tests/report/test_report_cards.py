@@ -1,0 +1,89 @@
+import io
+import re
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from theodolite.report.cards import print_cards
+from theodolite.report.verdict import MARKS
+from theodolite.survey.section import Answer
+
+from .survey_example import MINE, NETS, REASON, survey_sections
+
+ANSWERS = [answer for section in survey_sections() for answer in section.summary.answers]
+
+
+def printed(answers: list[Answer], width: int = 80, nets: tuple[str, ...] = NETS, colour: bool = False) -> str:
+    console = Console(
+        file=io.StringIO(), width=width, force_terminal=colour, color_system="truecolor" if colour else None
+    )
+    print_cards(console, answers, nets, {net: {"parameters": 12_345} for net in nets})
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def cards(text: str, nets: tuple[str, ...] = NETS) -> dict[str, list[str]]:
+    blocks = [block.splitlines() for block in text.split("\n\n")]
+    return {net: next(b[b.index(net) :] for b in blocks if net in b) for net in nets}
+
+
+@pytest.mark.parametrize("width", [80, 132])
+def test_every_answer_has_its_line_with_mark_word_theory_and_agreement(width: int) -> None:
+    found = cards(printed(ANSWERS, width))
+    for net, lines in found.items():
+        given = [answer for answer in ANSWERS if answer.net == net]
+        assert len(given) >= 6
+        assert len(lines) == 2 + len(given) <= 12
+        assert "12,345" in lines[1]
+        for line, answer in zip(lines[2:], given, strict=True):
+            assert line.split()[0] == MARKS[answer.standing][0]
+            assert f" {MARKS[answer.standing][1]} " in line
+            assert answer.predicted[:8] in line
+            mark = {True: "✓", False: "✗", None: ""}[answer.agrees]
+            assert not mark or mark in line[line.index(answer.predicted[:8]) :]
+
+
+@pytest.mark.parametrize("width", [20, 30, 46, 60, 80, 200])
+def test_no_line_is_wider_than_the_terminal_and_the_verdict_survives(width: int) -> None:
+    text = printed(ANSWERS, width)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+    for standing in {answer.standing for answer in ANSWERS}:
+        assert text.count(f"  {' '.join(MARKS[standing])}") >= sum(a.standing == standing for a in ANSWERS)
+
+
+def test_disagreements_and_failures_are_spelt_out_below_the_cards() -> None:
+    text = " ".join(printed(ANSWERS, 46).split())
+    predicted = [answer for answer in ANSWERS if answer.agrees is not None]
+    agreed = sum(answer.agrees is True for answer in predicted)
+    assert f"{agreed} of {len(predicted)} predictions agree" in text
+    wrong = [answer for answer in ANSWERS if answer.agrees is False]
+    assert len(wrong) == 3
+    for answer in wrong:
+        assert f"{answer.question} Measured: {answer.text}. Theory: {answer.predicted}." in text
+    assert f"MyGatedThing failed: {REASON}" in text
+
+
+def test_with_many_questions_a_card_keeps_what_is_wrong_and_counts_the_rest() -> None:
+    many = [Answer("lstm", f"Can it do {i}?", "yes", "seen") for i in range(30)]
+    many[25] = Answer("lstm", "Can it do 25?", "no", "unseen", "yes", False)
+    many[28] = Answer("lstm", "Can it do 28?", "failed", "too long")
+    lines = cards(printed(many, nets=("lstm",)), ("lstm",))["lstm"]
+    assert len(lines) == 12
+    assert any("do 25" in line for line in lines)
+    assert any("do 28" in line for line in lines)
+    assert "21 more in the report: 21 yes" in lines[-1]
+
+
+def test_colour_only_repeats_what_the_text_says() -> None:
+    plain, coloured = printed(ANSWERS), printed(ANSWERS, colour=True)
+    assert "\x1b[" not in plain
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+def test_a_net_without_answers_and_hostile_markup_are_printed_as_they_are() -> None:
+    text = printed([Answer("[red]x", "Can it [bold]?", "yes", "[/]")], nets=("[red]x", MINE))
+    assert "[red]x" in text
+    assert "[bold]" in text
+    assert "not measured" in cards(text, (MINE,))[MINE][-1]

@@ -1,0 +1,138 @@
+"""The depth–width plane: every model is there, in its place, and the picture stands alone."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from theodolite.advise.advice import advise_shape
+from theodolite.advise.catalogue import models
+from theodolite.report.drawing import Labels, LogAxis
+from theodolite.report.plane import draw_plane
+
+GPT2 = {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def picture() -> ElementTree.Element:
+    return ElementTree.fromstring(draw_plane(advise_shape(GPT2)))
+
+
+def markers(picture: ElementTree.Element, kind: str) -> Iterator[tuple[str, tuple[float, float]]]:
+    for path in picture.iter(f"{SVG}path"):
+        title = path.find(f"{SVG}title")
+        if title is not None and title.text and kind in path.get("class", "").split():
+            x, y = re.fullmatch(r"translate\((.+),(.+)\)", path.get("transform", "")).groups()  # type: ignore[union-attr]
+            yield title.text, (float(x), float(y))
+
+
+def test_every_public_model_is_named_on_a_marker(picture):
+    shown = "\n".join(title for title, _ in markers(picture, "model"))
+    for model in models():
+        assert f"{model.name}: {model.shape.depth} layers of width {model.shape.width}," in shown
+
+
+def test_markers_stand_where_the_ticks_say(picture):
+    """Positions against a line through two tick labels of each axis, in logarithms."""
+    ticks = [(text.text, float(text.get("x")), float(text.get("y"))) for text in picture.iter(f"{SVG}text")
+             if text.get("class") == "tick"]  # fmt: skip
+    middle = {text: x for text, x, y in ticks if y > 600}
+    side = {text: y for text, x, y in ticks if x < 100}
+
+    def place(ticks: dict[str, float], low: str, high: str, value: float) -> float:
+        share = math.log(value / int(low)) / math.log(int(high) / int(low))
+        return ticks[low] + share * (ticks[high] - ticks[low])
+
+    seen = dict(markers(picture, "mark"))
+    for title, (x, y) in seen.items():
+        depth, width = map(int, re.search(r"(\d+) layers of width (\d+)", title).groups())  # type: ignore[union-attr]
+        assert x == pytest.approx(place(middle, "6", "96", depth), abs=0.2)
+        assert y == pytest.approx(place(side, "512", "8192", width) - 4, abs=0.2)  # ticks stand 4 below their line
+    assert [title.split(":")[0] for title in seen] == ["yours", "advised"]
+
+
+def test_it_has_a_title_a_description_and_nothing_from_outside(picture):
+    text = draw_plane(advise_shape(GPT2))
+    assert picture.get("role") == "img"
+    assert "124M parameters" in picture.find(f"{SVG}desc").text  # type: ignore[union-attr, operator]
+    assert not re.search(r"href|@import|url\((?!#)|<script", text)
+    assert "prefers-color-scheme:dark" in text
+
+
+def test_a_name_cannot_break_out_of_the_picture(tmp_path):
+    folder = tmp_path / "<script>&"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12}')
+    text = draw_plane(advise_shape(folder))
+    ElementTree.fromstring(text)
+    assert "<script" not in text
+
+
+@pytest.mark.parametrize(
+    "advice",
+    [
+        {"params": 20_000, "vocab": 16},
+        {"params": 10**14, "vocab": 50257},
+        {"params": "600M", "modality": "image"},
+        {"config": {**GPT2, "n_layer": 700}},
+    ],
+)
+def test_shapes_far_from_all_models_are_still_inside(advice):
+    picture = ElementTree.fromstring(draw_plane(advise_shape(**advice)))
+    width, height = map(float, picture.get("viewBox", "").split()[2:])
+    for _, (x, y) in markers(picture, "mark"):
+        assert 70 <= x <= width - 20
+        assert 64 <= y <= height - 150
+
+
+def test_labels_never_cover_each_other_or_leave_the_frame():
+    labels = Labels((0, 0, 200, 100))
+    placed = [labels.place((20 + 3 * k, 50), f"label {k}") for k in range(30)]
+    assert 3 < sum(map(bool, placed)) < 30
+    boxes = labels.taken
+    for i, a in enumerate(boxes):
+        assert a[0] >= 0
+        assert a[2] <= 200
+        for b in boxes[:i]:
+            assert not (a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3])
+
+
+def test_a_logarithmic_axis_has_equal_steps_for_equal_ratios():
+    axis = LogAxis(1, 100, 0, 200)
+    assert axis(10) == pytest.approx(100)
+    assert axis.value(axis(7)) == pytest.approx(7)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_browser_draws_it_without_overlapping_labels(chromium: Any, tmp_path: Path, scheme: str):
+    path = tmp_path / "plane.html"
+    path.write_text(draw_plane(advise_shape(GPT2), html=True), encoding="utf-8")
+    context = chromium.new_context(viewport={"width": 1100, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    asked, complaints = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto(path.as_uri())
+    boxes = page.eval_on_selector_all(
+        "text.label, text.strong, text.curve",
+        "all => all.map(t => { const b = t.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom] })",
+    )
+    ground = page.eval_on_selector("rect.page", "r => getComputedStyle(r).fill")
+    page.screenshot(path=str(tmp_path / "plane.png"))
+    context.close()
+    assert asked == [path.as_uri()]
+    assert complaints == []
+    assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(21, 24, 27)")
+    assert len(boxes) > 20
+    for i, a in enumerate(boxes):
+        for b in boxes[:i]:  # line boxes are taller than letters: a few pixels may touch
+            across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+            assert across <= 1 or down <= 5

@@ -1,0 +1,67 @@
+import pytest
+
+from theodolite.report.verdict import MARKS, agreement, gather, sentence, short_names, tally
+from theodolite.survey.section import Answer
+
+
+def asked(question: str, standing: str, agrees: bool | None = None, ability: str = "", net: str = "lstm") -> Answer:
+    return Answer(net, question, standing, "measured", "theory", agrees, ability)  # type: ignore[arg-type]
+
+
+def test_a_sentence_says_what_a_net_can_and_cannot_do_and_how_theory_fared() -> None:
+    answers = [
+        asked("Can it learn copying?", "yes", True),
+        asked("Can it learn recall?", "yes", True),
+        asked("Does its rank grow?", "yes", None, "grow its rank"),
+        asked("Can it learn parity?", "no", False),
+        asked("Can it learn sorting?", "no"),
+        asked("Can it count?", "partly"),
+        asked("Can it add?", "unknown"),
+        asked("Can it sing?", "failed"),
+        asked("How wide is its state?", "no"),
+    ]
+    assert sentence(answers) == (
+        "can learn copying and recall, and grow its rank; cannot learn parity or sorting; no to “How wide is its "
+        "state?”; can only partly count; one not known; one not measured, since an instrument failed; "
+        "2 of 3 predictions agree."
+    )
+
+
+def test_a_sentence_with_twenty_abilities_stays_short() -> None:
+    told = sentence([asked(f"Can it learn task{i}?", "yes") for i in range(20)])
+    assert "task7" in told
+    assert "task8" not in told
+    assert "12 more" in told
+
+
+def test_silence_is_not_called_agreement() -> None:
+    assert tally([asked("Can it add?", "yes")]) == ""
+    assert sentence([asked("Can it add?", "yes")]) == "can add."
+    assert tally([asked("Can it add?", "yes", True)]) == "the one prediction agrees"
+    assert tally([asked("Can it add?", "no", False)]) == "the one prediction differs"
+    assert sentence([]) == "was asked nothing."
+    assert [agreement(value) for value in (True, False, None)] == ["✓ agrees", "✗ differs", "–"]
+
+
+def test_questions_keep_their_order_and_every_net_that_was_asked() -> None:
+    first, second = asked("Can it add?", "yes"), asked("Can it add?", "no", net="mlp")
+    other = asked("Can it count?", "yes")
+    found = gather([("a", first), ("a", other), ("a", second), ("b", first)])
+    assert [(q.section, q.text) for q in found] == [("a", "Can it add?"), ("a", "Can it count?"), ("b", "Can it add?")]
+    assert found[0].answers == {"lstm": first, "mlp": second}
+
+
+@pytest.mark.parametrize(
+    ("nets", "short"),
+    [
+        (("lstm", "a/b.py:Mine"), ["lstm", "Mine"]),
+        (("a.py:Mine", "b.py:Mine"), ["a.py:Mine", "b.py:Mine"]),
+        (("Mine", "b.py:Mine"), ["Mine", "b.py:Mine"]),
+    ],
+)
+def test_a_short_name_never_stands_for_two_nets(nets: tuple[str, ...], short: list[str]) -> None:
+    assert list(short_names(nets).values()) == short
+
+
+def test_no_two_standings_share_a_mark_or_a_word() -> None:
+    assert len({mark for mark, _ in MARKS.values()}) == len({word for _, word in MARKS.values()}) == len(MARKS) == 5
