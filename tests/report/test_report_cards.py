@@ -34,11 +34,11 @@ def test_every_answer_has_its_line_with_mark_word_theory_and_agreement(width: in
     for net, lines in found.items():
         given = [answer for answer in ANSWERS if answer.net == net]
         assert len(given) >= 6
-        assert len(lines) == 2 + len(given) <= 12
+        assert len(lines) == 2 + len(given) <= 16
         assert "12,345" in lines[1]
         for line, answer in zip(lines[2:], given, strict=True):
             assert line.split()[0] == MARKS[answer.standing][0]
-            assert f" {MARKS[answer.standing][1]} " in line
+            assert width < 100 or f" {MARKS[answer.standing][1]} " in line
             assert answer.predicted[:8] in line
             mark = {True: "✓", False: "✗", None: ""}[answer.agrees]
             assert not mark or mark in line[line.index(answer.predicted[:8]) :]
@@ -49,7 +49,8 @@ def test_no_line_is_wider_than_the_terminal_and_the_verdict_survives(width: int)
     text = printed(ANSWERS, width)
     assert max(cell_len(line) for line in text.splitlines()) <= width
     for standing in {answer.standing for answer in ANSWERS}:
-        assert text.count(f"  {' '.join(MARKS[standing])}") >= sum(a.standing == standing for a in ANSWERS)
+        assert text.count(f"  {MARKS[standing][0]} ") >= sum(a.standing == standing for a in ANSWERS)
+        assert " ".join(MARKS[standing]) in " ".join(text.split())  # the words stand below where lines have no room
 
 
 def test_disagreements_and_failures_are_spelt_out_below_the_cards() -> None:
@@ -69,10 +70,10 @@ def test_with_many_questions_a_card_keeps_what_is_wrong_and_counts_the_rest() ->
     many[25] = Answer("lstm", "Can it do 25?", "no", "unseen", "yes", False)
     many[28] = Answer("lstm", "Can it do 28?", "failed", "too long")
     lines = cards(printed(many, nets=("lstm",)), ("lstm",))["lstm"]
-    assert len(lines) == 12
+    assert len(lines) == 16
     assert any("do 25" in line for line in lines)
     assert any("do 28" in line for line in lines)
-    assert "21 more in the report: 21 yes" in lines[-1]
+    assert "17 more in the report: 17 yes" in lines[-1]
 
 
 def test_colour_only_repeats_what_the_text_says() -> None:

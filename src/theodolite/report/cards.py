@@ -15,7 +15,7 @@ from theodolite.report.numbers import format_value
 from theodolite.report.verdict import MARKS, ability, agreement, differences, short_names, tally
 from theodolite.survey.section import Answer
 
-_MOST_LINES = 12
+_MOST_LINES = 16
 _GAP = 2
 _STYLES = {"yes": "green", "no": "red", "partly": "yellow", "unknown": "dim", "failed": "magenta"}
 # Letters that question, measurement and theory keep while room can be found elsewhere, and before one is left out.
@@ -28,7 +28,7 @@ def print_cards(
     nets: Sequence[str] = (),
     facts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """A card of at most twelve lines per net, then how many predictions agree and which do not.
+    """A card of at most sixteen lines per net, then how many predictions agree and which do not.
 
     `nets` gives the order; `facts` maps a net to a few values shown under its name, such as its parameters. A line is
     cut with `…` where the terminal is narrow, but a disagreement or a failure is written out in full below the cards.
@@ -70,7 +70,13 @@ def _card(
 
 def _line(answer: Answer, widths: Sequence[int]) -> Text:
     mark = " ".join(MARKS[answer.standing])
-    texts = (mark, _said(answer), answer.text, answer.predicted, _agreed(answer, widths[4]))
+    texts = (
+        mark if cell_len(mark) <= widths[0] else mark[0],
+        _said(answer),
+        answer.text,
+        answer.predicted,
+        _agreed(answer, widths[4]),
+    )
     agreed = "bold red" if answer.agrees is False else "dim"
     return _row(texts, (_STYLES[answer.standing], "", "", "dim", agreed), widths)
 
@@ -105,6 +111,8 @@ def _widths(answers: Sequence[Answer], width: int) -> list[int]:
 
     if left() < 0 and agreed:
         agreed = 1  # the mark alone; its word stands below the cards
+    if left() < 0:
+        marks = 1  # their words stand below, too
     for floors in _FLOORS:
         while left() < 0 and any(size > floor for size, floor in zip(texts, floors, strict=True)):
             widest = max(range(3), key=lambda i: texts[i] - floors[i])
@@ -136,6 +144,9 @@ def _cut(text: str, width: int) -> str:
 
 def _print_below(console: Console, answers: Sequence[Answer], names: Sequence[str]) -> None:
     short = short_names(names)
+    used = [mark for standing, mark in MARKS.items() if any(answer.standing == standing for answer in answers)]
+    if used:
+        console.print(Text(", ".join(" ".join(mark) for mark in used), style="dim"))
     if told := tally(answers):
         console.print(Text(told[:1].upper() + told[1:] + " (✓ agrees, ✗ differs)."))
     for answer in differences(answers):

@@ -21,7 +21,7 @@ class ShownAnswer:
 
     @property
     def mark(self) -> tuple[str, str]:
-        return MARKS[self.answer.standing] if self.answer else ("–", "not measured")
+        return MARKS[self.answer.standing] if self.answer else ("–", "does not apply")
 
     @property
     def agreement(self) -> str:

@@ -56,7 +56,7 @@ def render_page(
             tables.append(_shown_table(again, f"table-{counts['table']}"))
         for figure in section.summary.figures:
             counts["figure"] += 1
-            again = replace(figure, command=figure.command or command)
+            again = replace(figure, command=figure.command or command, order=nets)
             figures.append(_shown_figure(again, f"figure-{counts['figure']}"))
         anchor = "section-" + re.sub(r"[^A-Za-z0-9_-]+", "-", section.id)
         failures = _failures(section.summary)

@@ -25,15 +25,19 @@ class Style:
 
 
 def styles(figure: Figure) -> list[Style]:
-    """One style per name: a group shares its colour, and a prediction has the open symbol of what it predicts."""
-    colours: dict[str, int] = {}
+    """One style per name: a group shares its colour, and a prediction has the open symbol of what it predicts.
+
+    Groups named in the figure's order look the same in every figure of that order.
+    """
+    drawn = [series for panel in figure.panels for series in panel.series]
+    ordered = figure.order if any(_group(series) in figure.order for series in drawn) else ()
+    colours: dict[str, int] = {group: i for i, group in enumerate(ordered)}
     symbols: dict[str, str] = {}
     found: dict[str, Style] = {}
-    drawn = [series for panel in figure.panels for series in panel.series]
     for series in drawn:
         colours.setdefault(_group(series), len(colours))
     dashes: Counter[str] = Counter()
-    taken = 0
+    taken = len(ordered)
     for series in [*(s for s in drawn if not s.dashed), *(s for s in drawn if s.dashed)]:
         if series.name in found:
             continue
@@ -41,9 +45,10 @@ def styles(figure: Figure) -> list[Style]:
         if series.dashed and group in symbols:
             symbol = symbols[group]
         else:
-            symbol = SYMBOLS[taken % len(SYMBOLS)]
+            known = group in ordered and group not in symbols
+            symbol = SYMBOLS[(ordered.index(group) if known else taken) % len(SYMBOLS)]
             symbols.setdefault(group, symbol)
-            taken += 1
+            taken += not known
         dash = DASHES[dashes[group] % len(DASHES)] if series.dashed else "solid"
         dashes[group] += series.dashed
         found[series.name] = Style(series.name, colours[group] % len(PALETTE), symbol, dash)

@@ -13,7 +13,7 @@ from theodolite.instruments.separation import separation_rank
 from theodolite.lab.training_plan import Net, source_of
 from theodolite.nets.contract import nets
 from theodolite.nets.load import blueprint, load, seeded
-from theodolite.nets.size import count_parameters, fit_budget
+from theodolite.nets.size import count_parameters, fit_budget, own_name
 
 Kind = Literal["sequence", "vector"]
 
@@ -58,7 +58,7 @@ class Candidate:
     def shape(self, **sizes: Any) -> dict[str, Any]:
         """Its arguments at these sizes, which are not among them."""
         target = self.target(**sizes)
-        if target is None or not self.registered:
+        if target is None or not self.registered or own_name("width", nets[str(self.net)].arguments) is None:
             return dict(self.given)
         fitted = fit_budget(self.net, target, **sizes, **self.given)
         return {name: value for name, value in fitted.items() if name not in sizes}

@@ -85,10 +85,11 @@ def _caption(rows: Sequence[Row]) -> str:
 
 def _facts(row: Row) -> dict[str, Any]:
     """What stands under a net's name."""
-    found = {"parameters": row["parameters"]["value"], "operations per token": row["flops_per_token"]["value"]}
+    per = row["flops_per_token"]["diagnostics"]["per"]
+    found = {"parameters": row["parameters"]["value"], f"operations per {per}": row["flops_per_token"]["value"]}
     if "training_seconds_per_token" in row.result:
         micro = 1e6 * row["training_seconds_per_token"]["value"]
-        found["training"] = f"{micro:.2g} µs per token"
+        found["training"] = f"{micro:.2g} µs per {per}"
     return found
 
 
@@ -109,7 +110,8 @@ def _answer(row: Row) -> Answer:
             row.cell.config["net"], _QUESTION, "yes", f"{at_least}{state['value']:,} numbers", predicted, agrees
         )
     if growth:
-        text = f"grows by {growth:.4g} numbers a token"
+        cache = told.get("cache_per_token")
+        text = f"grows by {growth:.4g} numbers a token" + (f" (a cache holds {cache:,})" if cache else "")
         return Answer(row.cell.config["net"], _QUESTION, "no", text, predicted, agrees)
     return Answer(row.cell.config["net"], _QUESTION, "unknown", told.get("reason", "not measured"), predicted, agrees)
 
@@ -132,7 +134,11 @@ def _lines(row: Row) -> list[dict[str, Any]]:
             continue
         found = row[name]
         told = found["diagnostics"]
-        line: dict[str, Any] = {"net": row.cell.config["net"], "quantity": label, "unit": _UNITS[name]}
+        line: dict[str, Any] = {
+            "net": row.cell.config["net"],
+            "quantity": label,
+            "unit": _UNITS[name].replace("token", told.get("per", "token")),
+        }
         if name == "state_size":
             text, agrees = _state_prediction(found)
             grows = told.get("growth_per_token")

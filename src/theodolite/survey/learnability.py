@@ -38,10 +38,10 @@ from theodolite.theory.learnability import SOLVED, Published, agreement, publish
 
 @dataclass(frozen=True)
 class _Effort:
-    """How long a preset trains, and the tasks' sizes where they differ from their own."""
+    """How long a preset trains, by what a task gives, and the tasks' sizes where they differ from their own."""
 
     seeds: int
-    steps: int
+    steps: Mapping[str, int]
     batch: int
     rates: tuple[float, ...]
     unseen: int  # lengths evaluated beyond training
@@ -51,42 +51,46 @@ class _Effort:
 _EFFORT: dict[str, _Effort] = {
     "quick": _Effort(
         seeds=4,
-        steps=500,
+        steps={"vector": 3000, "sequence": 600},
         batch=32,
-        rates=(3e-3,),
+        rates=(5e-3,),
         unseen=4,
         fields={
-            "copy": {"symbols": 4, "longest": 6},
-            "reverse": {"symbols": 4, "longest": 6},
-            "parity": {"bits": 10, "relevant": 3},
-            "parity-check": {"longest": 8},
+            "copy": {"symbols": 2, "longest": 5},
+            "reverse": {"symbols": 2, "longest": 5},
+            "parity-check": {"longest": 6},
             "dyck": {"longest": 12, "depth": 3},
-            "recall": {"keys": 8, "values": 8, "longest": 4},
-            "majority": {"bits": 9},
-            "linear-periodic": {"dimensions": 4},
+            "recall": {"keys": 4, "values": 4, "longest": 4},
         },
     ),
     "standard": _Effort(
-        seeds=6,
-        steps=3000,
+        seeds=5,
+        steps={"vector": 20_000, "sequence": 1500},
         batch=32,
         rates=(3e-3,),
         unseen=8,
         fields={
-            "copy": {"longest": 12},
-            "reverse": {"longest": 12},
-            "parity-check": {"longest": 20},
-            "dyck": {"longest": 24},
-            "recall": {"keys": 32, "values": 32, "longest": 8},
+            "copy": {"symbols": 4, "longest": 8},
+            "reverse": {"symbols": 4, "longest": 8},
+            "parity-check": {"longest": 12},
+            "dyck": {"longest": 20},
+            "recall": {"keys": 16, "values": 16, "longest": 6},
         },
     ),
-    "full": _Effort(seeds=16, steps=20_000, batch=64, rates=(1e-3, 3e-4), unseen=16, fields={}),
+    "full": _Effort(
+        seeds=16,
+        steps={"vector": 50_000, "sequence": 20_000},
+        batch=64,
+        rates=(1e-3, 3e-4),
+        unseen=16,
+        fields={},
+    ),
 }
 _COLUMNS = (
     Column("net", "network", numeric=False),
     Column("task", "task", numeric=False),
-    Column("solved", "seeds that solve it", numeric=False),
-    Column("share", "share", "of seeds and rates, with its 95 % interval (Wilson)", False),
+    Column("solved", "seeds that solve it"),
+    Column("share", "95 % interval", "of the share of seeds that solve it (Wilson)"),
     Column("score", "score", "mean over seeds, on lengths of training; accuracy, or the share of variance explained"),
     Column("chance", "chance", "score of the best constant answer"),
     Column("unseen", "unseen", "mean score on longer inputs than in training"),
@@ -139,6 +143,7 @@ class LearnabilitySection:
             for row in rows
             if row.error and (row.cell.config["net"], row.cell.config["task"]) not in members
         }
+        entries.sort(key=lambda entry: -sum(other["task"] == entry["task"] for other in entries))
         answers = [_answer(entry, members[entry["net"], entry["task"]]) for entry in entries]
         answers += [failed(net, _question(task), why) for (net, task), why in broken.items()]
         answers += [failed(net, _question(task), why) for net, why in setting.troubles.items() for task in tasks]
@@ -149,9 +154,14 @@ class LearnabilitySection:
             _headline(entries, good),
             [_table(entries, members)] if entries else [],
             figures,
-            (_MEANING, *failures(rows, setting)),
+            (_MEANING, _glossary(entries), *failures(rows, setting)),
             answers,
         )
+
+
+def _glossary(entries: Sequence[Mapping[str, Any]]) -> str:
+    names = dict.fromkeys(entry["task"] for entry in entries)
+    return "The tasks. " + "; ".join(f"{name}: {tasks[name].summary}" for name in names) + "."
 
 
 _MEANING = (
@@ -164,10 +174,11 @@ _MEANING = (
 def _cells(net: Candidate, task: Task, effort: _Effort) -> Sequence[Cell]:
     lengths = unseen_lengths(task, None)
     step = max(1, len(lengths) // effort.unseen)
+    steps = effort.steps[task.spec.kind]
     schedule = Schedule(
-        steps=effort.steps,
+        steps=steps,
         batch=effort.batch,
-        every=max(10, effort.steps // 20),
+        every=max(10, steps // 12),
         rows=32,
         unseen=lengths[::-1][::step][::-1],
         to_the_end=False,
@@ -220,10 +231,11 @@ def _agrees(entry: Mapping[str, Any], rows: Sequence[Row]) -> bool | None:
 def _answer(entry: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
     solved, unseen = entry["solved"], entry["unseen"]
     low, high = solved["interval"]
-    text = f"{solved['count']} of {solved['of']} seeds ({low:.2f}–{high:.2f})"
+    text = f"{solved['count']} of {solved['of']} seeds"
     carried = unseen is None or _best_unseen(rows) is None or (_best_unseen(rows) or 0.0) >= SOLVED
     if unseen is not None:
-        text += f"; longer inputs {unseen['mean']:.2f}"
+        text += f", longer {unseen['mean']:.2f}"
+    text += f" (share {low:.2f}–{high:.2f})"
     standing: Standing = "no"
     if solved["count"]:
         standing = "yes" if solved["count"] == solved["of"] and carried else "partly"
@@ -235,14 +247,18 @@ def _answer(entry: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
 def _headline(entries: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str:
     if not entries:
         return "No network could be trained."
-    schedule = rows[0].cell.config["schedule"]
     by_net: dict[str, list[int]] = {}
     for entry in entries:
         found = by_net.setdefault(entry["net"], [0, 0])
         found[0] += entry["solved"]["count"] == entry["solved"]["of"]
         found[1] += 1
     told = "; ".join(f"{net} {solved} of {of}" for net, (solved, of) in by_net.items())
-    return f"Tasks that all seeds solve within {schedule['steps']:,} steps: {told}."
+    return f"Tasks that all seeds solve within {_steps(rows)} steps: {told}."
+
+
+def _steps(rows: Sequence[Row]) -> str:
+    """The most steps that were allowed, for each kind of task."""
+    return " or ".join(f"{n:,}" for n in sorted({row.cell.config["schedule"]["steps"] for row in rows}))
 
 
 def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str], Sequence[Row]]) -> Table:
@@ -255,7 +271,7 @@ def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str
                 "net": entry["net"],
                 "task": entry["task"],
                 "solved": f"{solved['count']} of {solved['of']}",
-                "share": "{:.2f} ({:.2f}–{:.2f})".format(solved["share"], *solved["interval"]),
+                "share": "{:.2f}–{:.2f}".format(*solved["interval"]),
                 "score": entry["accuracy"] and entry["accuracy"]["mean"],
                 "chance": entry["chance"],
                 "unseen": entry["unseen"] and entry["unseen"]["mean"],
@@ -268,7 +284,8 @@ def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str
         )
     first = members[entries[0]["net"], entries[0]["task"]][0].cell.config
     caption = (
-        f"{first['schedule']['steps']:,} steps at most, batch {first['schedule']['batch']}, AdamW, "
+        f"{_steps([row for rows in members.values() for row in rows])} steps at most, "
+        f"batch {first['schedule']['batch']}, AdamW, "
         f"{len({row.cell.config['seed'] for rows in members.values() for row in rows})} seeds. A dash: no such figure."
     )
     return Table("Tasks, seeds and lengths", _COLUMNS, body, caption)
@@ -339,6 +356,7 @@ def _lengths(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, s
         "length",
         "score",
         panels,
+        log_x=True,
         caption="Training ends where the shaded lengths end.",
     )
 

@@ -28,7 +28,7 @@ from theodolite.survey.section import Answer, Preset, Section, Setting, Summary,
 
 # Architectures that are surveyed unless others are named, and that a user's net is compared with.
 DEFAULT = ("mlp", "convolution", "lstm", "transformer", "linear-transformer")
-BUDGET = {"quick": 8_000, "standard": 32_000, "full": 128_000}  # parameters of built-in nets
+BUDGET = {"quick": 8_000, "standard": 16_000, "full": 128_000}  # parameters of built-in nets
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,7 @@ class Figure:
     kind: Literal["lines", "dots"] = "lines"
     bands: Sequence[Band] = ()
     lines: Sequence[Line] = ()
+    order: Sequence[str] = ()  # groups that have their place in the colours whether they are drawn here or not
 
 
 Standing = Literal["yes", "no", "partly", "unknown", "failed"]

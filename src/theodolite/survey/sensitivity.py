@@ -35,7 +35,7 @@ _MEANING = (
 _COLUMNS = (
     Column("net", "network", numeric=False),
     Column("slope", "exponent", "slope of log change over log length"),
-    Column("interval", "95 % interval", numeric=False),
+    Column("interval", "95 % interval"),
     Column("reach", "reach", "tokens back that the output still depends on at all"),
     Column("profile", "fall with distance", "flat, a power of the distance, exponential, or a window", False),
     Column("logits", "logit range", "largest difference of attention's logits for one query"),
@@ -93,7 +93,7 @@ def _standing(row: Row) -> Standing:
 def _text(row: Row) -> str:
     told = row["diagnostics"]
     if row["value"] is None:
-        return told["no_slope"]
+        return told["no_slope"].removeprefix("the change is ")
     half = told["profile"].get("half_life")
     fades = f"; halves every {half:.2g} tokens" if half is not None else ""
     low, high = row["interval"]
@@ -108,9 +108,8 @@ def _predicted(row: Row) -> str:
 
 
 def _answer(row: Row) -> Answer:
-    return Answer(
-        row.cell.config["net"], _QUESTION, _standing(row), _text(row), _predicted(row), row["diagnostics"]["agrees"]
-    )
+    net, agrees = row.cell.config["net"], row["diagnostics"]["agrees"]
+    return Answer(net, _QUESTION, _standing(row), _text(row), _predicted(row), agrees, "feel one symbol of many")
 
 
 def _line(row: Row) -> dict[str, Any]:

@@ -152,7 +152,9 @@ def _answers(rows: Sequence[Row], setting: Setting) -> list[Answer]:
         told = [agreed for row in good if (agreed := agrees(row)) is not None]
         text = f"rank {_value(top)} ({_shape(top.cell.config['shape'])}, {top['partition']})"
         cap = "" if top["cap"] is None else f"at most {format_rank(top['cap'])}"
-        answers.append(Answer(net, _QUESTION, _standing(top), text, cap, all(told) if told else None))
+        answers.append(
+            Answer(net, _QUESTION, _standing(top), text, cap, all(told) if told else None, "tie halves, exactly")
+        )
     return answers
 
 

@@ -28,12 +28,13 @@ from theodolite.survey.section import (
 
 _PARTITIONS = ("left-right", "interleaved")
 _TIES = "Can it tie the halves of its input together?"
-_DEEPER = "Can it tie them more strongly with more depth?"
+_DEEPER = "Can it tie them more strongly with more layers?"
 _ALIKE = "Can it tie near and far tokens alike?"
+_MORE = "tie more when deeper"
 _EPSILON = 0.01
-_DEPTHS = {"quick": (1, 2, 3), "standard": (1, 2, 3, 4, 6), "full": (1, 2, 3, 4, 6, 8, 12)}
-_POINTS = {"quick": 64, "standard": 256, "full": 512}
-_DRAWS = {"quick": 6, "standard": 12, "full": 16}
+_DEPTHS = {"quick": (1, 2, 3), "standard": (1, 2, 3, 4), "full": (1, 2, 3, 4, 6, 8, 12)}
+_POINTS = {"quick": 64, "standard": 128, "full": 512}
+_DRAWS = {"quick": 6, "standard": 8, "full": 16}
 _ALIKE_WITHIN = 1.25  # ranks under two partitions are alike if their ratio is surely below this
 _MEANING = (
     f"The ε-rank is the least number of products f(A)·g(B) that come within {_EPSILON:.0%} of the network's output "
@@ -46,9 +47,9 @@ _COLUMNS = (
     Column("depth", "depth", "number of layers; the width stays"),
     Column("parameters", "para- meters"),
     Column("left_right", "left-right", "geometric mean ε-rank, first half of the input against the second"),
-    Column("left_right_interval", "95 % interval", numeric=False),
+    Column("left_right_interval", "95 % interval"),
     Column("interleaved", "inter- leaved", "geometric mean ε-rank, even places against odd ones"),
-    Column("interleaved_interval", "95 % interval", numeric=False),
+    Column("interleaved_interval", "95 % interval"),
     Column("effective", "effective rank", "exp of the entropy of the squared singular values, left-right"),
     Column("predicted", "predicted", "what theory says of the two partitions", False),
     Column("agrees", "theory", "whether the measurement is as predicted", False, "agreement"),
@@ -153,23 +154,20 @@ def _answers(net: str, rows: Sequence[Row]) -> list[Answer]:
     low, high = _interval(ranks)
     at = "" if _depth(middle) is None else f" at depth {_depth(middle)}"
     text = f"ε-rank {'' if _resolved(middle) else '≥ '}{_mean(ranks):.3g} ({low:.3g}–{high:.3g}){at}"
-    answers = [Answer(net, _TIES, "yes" if low > 2 else "no" if high <= 2 else "unknown", text)]
+    standing: Standing = "yes" if low > 2 else "no" if high <= 2 else "unknown"
+    answers = [Answer(net, _TIES, standing, text, ability="tie its halves together")]
     if len(rows) > 1:
         before, after = _ranks(first, "left-right"), _ranks(last, "left-right")
         grew = _interval(after)[0] > _interval(before)[1]
         shrank = _interval(after)[1] < _interval(before)[0]
         text = f"{_mean(before):.3g} at depth {_depth(first)}, {_mean(after):.3g} at depth {_depth(last)}"
-        answers.append(Answer(net, _DEEPER, "yes" if grew else "no" if shrank else "unknown", text))
-    if middle["alike"] is not None or _tokens(middle):
+        answers.append(Answer(net, _DEEPER, "yes" if grew else "no" if shrank else "unknown", text, ability=_MORE))
+    if "tokens" in middle.cell.config["shape"]:
         left, inter = _mean(_ranks(middle, "left-right")), _mean(_ranks(middle, "interleaved"))
         text = f"{left:.3g} left-right, {inter:.3g} interleaved"
         predicted = "the same: tokens are a set (Prop. 7.1)" if middle["alike"] else ""
-        answers.append(Answer(net, _ALIKE, _alike(middle), text, predicted, _agrees(rows)))
+        answers.append(Answer(net, _ALIKE, _alike(middle), text, predicted, _agrees(rows), "tie near and far alike"))
     return answers
-
-
-def _tokens(row: Row) -> bool:
-    return "tokens" in row.cell.config["shape"]
 
 
 def _agrees(rows: Sequence[Row]) -> bool | None:

@@ -25,6 +25,11 @@ _QUESTIONS = {
     "permutation": "Can it treat its tokens as a set?",
     "time-shift": "Can it take the same step at every time?",
 }
+_ABILITIES = {
+    "translation": "treat all places alike",
+    "permutation": "treat tokens as a set",
+    "time-shift": "step alike at all times",
+}
 _ACTS = {
     "translation": "tokens moved around in a circle",
     "permutation": "tokens in another order",
@@ -92,9 +97,10 @@ def _standing(holds: bool | None) -> Standing:
 
 def _answer(net: str, group: str, found: dict[str, Any]) -> Answer:
     told = found["diagnostics"]
-    text = f"exact, error {found['value']:.0e}" if told["holds"] else f"error {found['value']:.2g}"
+    text = f"exact (error {found['value']:.1g})" if told["holds"] else f"error {found['value']:.2g}"
     predicted = "" if told["predicted"] is None else f"{'yes' if told['predicted'] else 'no'}: {told['reason']}"
-    return Answer(net, _QUESTIONS[group], _standing(told["holds"]), text, predicted, told["agrees"])
+    standing = _standing(told["holds"])
+    return Answer(net, _QUESTIONS[group], standing, text, predicted, told["agrees"], _ABILITIES[group])
 
 
 def _line(net: str, group: str, found: dict[str, Any]) -> dict[str, Any]:
