@@ -2,8 +2,9 @@
 
 `separation_rank` measures how strongly a network ties two groups of inputs together, exactly where it is polynomial;
 `verify` checks a certificate of such a rank; `learn` trains networks on tasks, many at once, `runs` reads what was
-kept and `compare` sets it side by side; `run_survey` turns all instruments on networks; `check_claims` puts the
-sources' theorems beside measurements; `list_nets` and `list_tasks` show what is registered.
+kept and `compare` sets it side by side; `run_survey` turns all instruments on networks; `advise_shape` says which
+depth, width and heads fit a budget; `check_claims` puts the sources' theorems beside measurements; `list_nets` and
+`list_tasks` show what is registered.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from theodolite.partition import Partition
 from theodolite.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from theodolite.advise.advice import advise_shape
     from theodolite.claims.contract import check_claims
     from theodolite.instruments.certificate import verify
     from theodolite.instruments.separation import separation_rank
     from theodolite.lab.compare import compare
     from theodolite.lab.learn import learn
     from theodolite.lab.runs import runs
-    from theodolite.measurement import Measurement
     from theodolite.nets.contract import list_nets
     from theodolite.survey.run import run_survey
     from theodolite.tasks.contract import list_tasks
 
 __all__ = [
-    "Measurement",
     "Partition",
     "TheodoliteError",
+    "advise_shape",
     "check_claims",
     "compare",
     "learn",
@@ -44,7 +45,7 @@ __all__ = [
 
 # Loaded on first use, so that the command line starts without torch.
 _HOMES = {
-    "Measurement": "theodolite.measurement",
+    "advise_shape": "theodolite.advise.advice",
     "check_claims": "theodolite.claims",
     "compare": "theodolite.lab.compare",
     "learn": "theodolite.lab.learn",

@@ -24,6 +24,22 @@ def test_check_prints_verdicts(theodolite):
     assert "T4 holds" in theodolite("claims", "check", "T4").out
 
 
+def test_the_scoreboard_is_written_as_a_page_and_as_text(theodolite, tmp_path):
+    markdown, out = tmp_path / "claims.md", tmp_path / "out"
+    outcome = theodolite("claims", "check", "T7", "T8", "--markdown", markdown, "--out", out)
+    assert outcome.code == 0
+    text = markdown.read_text()
+    assert "| T7 | fails | " in text
+    assert "| T8 | holds | " in text
+    assert "2 claims: holds 1, fails 1." in text
+    page = (out / "report.html").read_text()
+    assert "Theory scoreboard" in page
+    assert "theodolite claims check T7 T8" in page
+    refused = theodolite("claims", "check", "T8", "--markdown", tmp_path / "nowhere" / "claims.md")
+    assert refused.code == 2
+    assert "make it first" in refused.err
+
+
 def test_strict_fails_on_a_claim_that_fails(theodolite):
     assert theodolite("claims", "check", "T7").code == 0
     strict = theodolite("claims", "check", "T7", "--strict")

@@ -11,6 +11,7 @@ import pytest
 
 COMMANDS = (
     ["survey"],
+    ["advise"],
     ["rank"],
     ["verify"],
     ["learn"],

@@ -4,45 +4,86 @@ from __future__ import annotations
 
 import json
 
+import pytest
 
-def test_report_and_rows_are_written_under_out_only(theodolite, tmp_path, monkeypatch):
+NEEDS = """
+from torch import nn
+
+class Needs(nn.Module):
+    def __init__(self, features, hidden, outputs=1):
+        super().__init__()
+        self.f = nn.Sequential(nn.Linear(features, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
+
+    def forward(self, x):
+        return self.f(x)
+"""
+
+
+def test_a_report_and_the_store_are_left_under_out_and_nothing_elsewhere(theodolite, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    outcome = theodolite("survey", "polynomial-mlp", "conv-circuit", "--out", tmp_path / "here")
+    monkeypatch.setenv("COLUMNS", "100")
+    outcome = theodolite("survey", "sum-of-products", "--out", "here", "--workers", 1)
     assert outcome.code == 0
-    assert sorted(p.name for p in (tmp_path / "here").iterdir()) == ["report.html", "rows.jsonl"]
+    assert {p.name for p in (tmp_path / "here").iterdir()} == {"report.html", "store.db", "checkpoints"}
     assert [p.name for p in tmp_path.iterdir()] == ["here"]
-    rows = [json.loads(line) for line in (tmp_path / "here" / "rows.jsonl").read_text().splitlines()]
-    assert {row["config"]["net"] for row in rows} == {"polynomial-mlp", "conv-circuit"}
-    assert all(row["error"] is None and row["result"]["rank"] > 0 for row in rows)
+    assert outcome.out.count("sum-of-products") == 1
+    for said in ("✓ yes  ", "tie halves, exactly", "at most 3", "3 of 3 predictions agree", "report: here/report.html"):
+        assert said in outcome.out
     page = (tmp_path / "here" / "report.html").read_text()
-    assert "polynomial-mlp" in page
-    assert "leaved" in outcome.out
+    assert "sum-of-products" in page
+    again = theodolite("survey", "sum-of-products", "--out", "here", "--workers", 1, "--tables")
+    assert "from an earlier run" in again.out
+    assert "Equivariance errors" in again.out
+    assert "not applicable: What training finds" in again.out
 
 
-def test_json(theodolite, tmp_path):
-    outcome = theodolite("survey", "conv-circuit", "--out", tmp_path / "here", "--json")
+def test_one_json_document(theodolite, tmp_path):
+    outcome = theodolite("survey", "sum-of-products", "--out", tmp_path / "here", "--json", "--workers", 1)
     document = json.loads(outcome.out)
-    assert document["nets"] == ["conv-circuit"]
-    assert {row["partition"] for row in document["rows"]} == {"left-right", "interleaved"}
+    assert document["nets"] == ["sum-of-products"]
+    (exact,) = [a for a in document["answers"] if "exactly" in a["question"]]
+    assert exact["standing"] == "yes"
+    assert exact["agrees"] is True
+    (section,) = [s for s in document["sections"] if s["id"] == "separation-rank"]
+    assert [row["result"]["rank"] for row in section["rows"]] == [3, 3]
+    assert document["reused"] == 0
+    assert document["asked"] == sum(len(s["rows"]) for s in document["sections"])
+    assert document["failures"] == []
 
 
-def test_a_net_that_does_not_fit_says_why(theodolite, tmp_path):
-    outcome = theodolite("survey", "transformer", "--out", tmp_path / "here")
-    assert outcome.code == 0
-    assert "not applicable" in outcome.out
-    assert "not polynomial" in outcome.out
-
-
-def test_bad_input(theodolite, tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    for arguments, word in (
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
         (["nosuchnet"], "nosuchnet"),
-        (["--preset", "slow"], "quick, standard, full"),
-        (["--out", blocked / "below"], "choose another --out"),
-        (["--device", "tpu"], "cpu or cuda"),
-    ):
-        outcome = theodolite("survey", *arguments, *([] if "--out" in arguments else ["--out", tmp_path / "here"]))
+        (["mlp", "--preset", "slow"], "quick, standard, full"),
+        (["mlp", "--device", "tpu"], "cpu or cuda"),
+        (["mlp", "--engine", "ray"], "no engine is called 'ray'"),
+        (["mlp", "--arg", "dpeth=2"], "depth"),
+        (["--arg", "depth=2"], "name one, or leave --arg out"),
+        (["mlp", "--params", "many"], "write 64k, 1.5M or 64000"),
+        (["{file}:Needs"], "give --arg hidden=VALUE"),
+        (["{file}:Nothing"], "Needs"),
+        (["{file}.txt:Needs"], "there is no file"),
+    ],
+)
+def test_bad_input_is_one_sentence(theodolite, tmp_path, arguments, words):
+    file = tmp_path / "net.py"
+    file.write_text(NEEDS)
+    outcome = theodolite("survey", *(a.format(file=file) for a in arguments), "--out", tmp_path / "here")
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert not (tmp_path / "here" / "report.html").exists()
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(theodolite, tmp_path):
+    file, full = tmp_path / "file", tmp_path / "full"
+    file.write_text("kept")
+    full.mkdir()
+    (full / "report.html").write_text("kept")
+    for out, words in ((file, "is a file"), (file / "below", "--out"), (full, "holds something else ('report.html')")):
+        outcome = theodolite("survey", "mlp", "--out", out)
         assert outcome.code == 2
-        assert word in outcome.err
-        assert outcome.err.count("\n") == 1
+        assert words in outcome.err
+    assert file.read_text() == (full / "report.html").read_text() == "kept"
+    assert len(list(full.iterdir())) == 1

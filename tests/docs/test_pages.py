@@ -84,11 +84,39 @@ def test_every_claim_is_documented(page: str) -> None:
     assert rows == list(claims), f"docs/{page} has the rows {rows}"
 
 
+def test_the_page_of_claims_is_the_generated_one() -> None:
+    """All of it but what was measured, which the slow test below measures again."""
+    from theodolite.claims import claims
+    from theodolite.report.scoreboard import claims_page
+
+    text = (DOCS / "claims.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| ([A-Z]\d+) \| (holds|fails|undecided|not run) \| (.*) \|$", text, re.MULTILINE)
+    assert [name for name, *_ in shown] == list(claims)
+    results = [
+        {
+            "id": name,
+            "verdict": verdict,
+            "detail": detail.replace("\\|", "|"),
+            "statement": claims[name].statement,
+            "source": claims[name].source,
+            "rule": claims[name].rule,
+        }
+        for name, verdict, detail in shown
+    ]
+    made = re.search(r"on (.+), (\d{4}-\d\d-\d\d)\.$", text, re.MULTILINE)
+    assert made
+    assert claims_page(results, made[1], made[2]) == text
+
+
 @pytest.mark.slow
 def test_the_verdicts_in_findings_are_the_computed_ones() -> None:
     text = (DOCS / "findings.md").read_text(encoding="utf-8")
+    found = {result["id"]: result for result in theodolite.check_claims()}
     shown = dict(re.findall(r"^\| ([A-Z]\d+)\b[^|]*\| (holds|fails|undecided|not run) \|", text, re.MULTILINE))
-    assert shown == {found["id"]: found["verdict"] for found in theodolite.check_claims()}
+    assert shown == {name: result["verdict"] for name, result in found.items()}
+    page = (DOCS / "claims.md").read_text(encoding="utf-8")
+    for name, result in found.items():
+        assert f"| {name} | {result['verdict']} | {result['detail']} |" in page
 
 
 def test_version_and_licence_agree() -> None:

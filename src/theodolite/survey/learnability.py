@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from theodolite.instruments.training.optimiser import Rates, Rule
 from theodolite.instruments.training.pairing import task_sizes
 from theodolite.instruments.training.session import Schedule
 from theodolite.lab.cell import Cell, Row
+from theodolite.lab.lane import TRAINING
 from theodolite.lab.lengths import unseen_lengths
 from theodolite.lab.summary import summarise
 from theodolite.lab.training_plan import plan_training
@@ -64,8 +66,8 @@ _EFFORT: dict[str, _Effort] = {
         },
     ),
     "standard": _Effort(
-        seeds=5,
-        steps={"vector": 20_000, "sequence": 1500},
+        seeds=6,
+        steps={"vector": 20_000, "sequence": 2500},
         batch=32,
         rates=(3e-3,),
         unseen=8,
@@ -111,22 +113,21 @@ class LearnabilitySection:
         fitting = any(make_task(name, {}).spec.kind == net.kind for name in tasks)
         return None if fitting else f"no task gives what '{net.name}' reads, a {net.kind}"
 
-    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
-        """A net that fails on every task fails here; one that fits some is trained on those."""
+    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell | Row]:
+        """A net that fits some tasks is trained on those; where it fails, the answer says so."""
         assert net is not None
-        cells: list[Cell] = []
-        reasons: list[str] = []
+        planned: list[Cell | Row] = []
         for name in tasks:
             task = make_task(name, dict(_EFFORT[preset].fields.get(name, {})))
             if task.spec.kind != net.kind:
                 continue
             try:
-                cells += _cells(net, task, _EFFORT[preset])
+                planned += _cells(net, task, _EFFORT[preset])
             except BadInput as error:
-                reasons.append(str(error))
-        if not cells:
-            raise BadInput(reasons[0] if reasons else f"'{net.name}' fits no task")
-        return cells
+                planned.append(Row(Cell(TRAINING, {**net.named(), "task": name}), {}, error=str(error)))
+        if not planned:
+            raise NotApplicable(f"'{net.name}' fits none of the tasks")
+        return planned
 
     def seconds(self, cell: Cell) -> float:
         """Steps times tokens: nets of equal size differ by less than tasks do."""
@@ -143,10 +144,10 @@ class LearnabilitySection:
             for row in rows
             if row.error and (row.cell.config["net"], row.cell.config["task"]) not in members
         }
-        entries.sort(key=lambda entry: -sum(other["task"] == entry["task"] for other in entries))
+        asked = Counter(entry["task"] for entry in entries)
+        entries = sorted(entries, key=lambda entry: -asked[entry["task"]])  # what most nets were asked comes first
         answers = [_answer(entry, members[entry["net"], entry["task"]]) for entry in entries]
         answers += [failed(net, _question(task), why) for (net, task), why in broken.items()]
-        answers += [failed(net, _question(task), why) for net, why in setting.troubles.items() for task in tasks]
         figures = [_shares(entries)] if entries else []
         over_length = _lengths(entries, members)
         figures += [over_length] if over_length else []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from theodolite.errors import BadInput, TheodoliteError
+from theodolite.errors import BadInput, NotApplicable, TheodoliteError
 from theodolite.instruments.device import resolve_device
 from theodolite.lab.campaign import Listener, Outcome, run_campaign
 from theodolite.lab.cell import Cell, Row
@@ -75,6 +75,7 @@ class Survey:
 class _Planned:
     section: Section
     cells: tuple[Cell, ...]
+    refused: tuple[Row, ...]
     troubles: Mapping[str, str]
 
 
@@ -125,7 +126,7 @@ def run_survey(
     spelt = {one.name: one.spelt for one in chosen}
     results = []
     for one in planned:
-        rows = _rows(one.cells, outcome)
+        rows = (*_rows(one.cells, outcome), *one.refused)
         if rows or one.troubles:
             summary = one.section.summarise(rows, Setting(preset, spelt, one.troubles))
             results.append(SectionResult(one.section.id, one.section.title, _commanded(summary, command), rows))
@@ -147,6 +148,7 @@ def _plan(chosen: Sequence[Candidate], preset: Preset) -> tuple[tuple[str, ...],
     planned = []
     for _, section in sections.items():
         cells: dict[str, Cell] = {}
+        refused: list[Row] = []
         troubles: dict[str, str] = {}
         for net in chosen if section.of_nets else (None,):
             reason = section.applies(net) if net is not None else None
@@ -154,12 +156,17 @@ def _plan(chosen: Sequence[Candidate], preset: Preset) -> tuple[tuple[str, ...],
                 skipped[f"{section.title}: {reason}"] = None
                 continue
             try:
-                cells |= {cell.key: cell for cell in section.plan(net, preset)}
+                found = section.plan(net, preset)
+            except NotApplicable as reason:
+                skipped[f"{section.title}: {reason}"] = None
             except TheodoliteError as error:
                 if net is None:
                     raise
                 troubles[net.name] = str(error)
-        planned.append(_Planned(section, tuple(cells.values()), troubles))
+            else:
+                cells |= {cell.key: cell for cell in found if isinstance(cell, Cell)}
+                refused += [row for row in found if isinstance(row, Row)]
+        planned.append(_Planned(section, tuple(cells.values()), tuple(refused), troubles))
     return tuple(skipped), planned
 
 

@@ -160,8 +160,11 @@ class Section(Protocol):
         """None if the section can measure this net, otherwise the reason why not, as one clause."""
         ...
 
-    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
-        """The cells; empty where the preset has no room for them. Bad input means that the net fails here."""
+    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell | Row]:
+        """The cells; empty where the preset has no room for them. A row stands for what is known to fail already.
+
+        Bad input means that the net fails here altogether, `NotApplicable` that the section does not apply to it.
+        """
         ...
 
     def seconds(self, cell: Cell) -> float:

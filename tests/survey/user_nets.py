@@ -1,0 +1,70 @@
+"""Nets a user may bring: files that tests write, and what each is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SOURCE = '''
+import torch
+from torch import nn
+
+
+class Square(nn.Module):
+    """(W x)², polynomial, reads vectors: a² + 2ab + b² is three products."""
+
+    def __init__(self, features, outputs=1):
+        super().__init__()
+        self.f = nn.Linear(features, outputs)
+
+    def forward(self, x):
+        return self.f(x) ** 2
+
+
+class Mean(nn.Module):
+    """Reads sequences without saying so: every token gets the mean of all."""
+
+    def __init__(self, features, outputs, hidden=8):
+        super().__init__()
+        self.into, self.out = nn.Linear(features, hidden), nn.Linear(hidden, outputs)
+
+    def forward(self, x):
+        h = torch.tanh(self.into(x))
+        return self.out(h + h.mean(dim=1, keepdim=True))
+
+
+class Needs(nn.Module):
+    def __init__(self, features, hidden, outputs=1):
+        super().__init__()
+        self.f = nn.Sequential(nn.Linear(features, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
+
+    def forward(self, x):
+        return self.f(x)
+
+
+class Ids(nn.Module):
+    def __init__(self, vocab, outputs):
+        super().__init__()
+        self.table = nn.Embedding(vocab, outputs)
+
+    def forward(self, x):
+        return self.table(x).cumsum(dim=1)
+
+
+class Short(nn.Module):
+    """Takes eight tokens and no more."""
+
+    def __init__(self, features, outputs, tokens):
+        super().__init__()
+        self.into, self.out = nn.Linear(features, 6), nn.Linear(6, outputs)
+
+    def forward(self, x):
+        if x.shape[1] > 8:
+            raise RuntimeError("more than eight tokens")
+        return self.out(torch.tanh(self.into(x)).cumsum(dim=1))
+'''
+
+
+def write(folder: Path) -> Path:
+    path = folder / "nets.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    return path
