@@ -27,7 +27,7 @@ def test_a_report_and_the_store_are_left_under_out_and_nothing_elsewhere(theodol
     assert {p.name for p in (tmp_path / "here").iterdir()} == {"report.html", "store.db", "checkpoints"}
     assert [p.name for p in tmp_path.iterdir()] == ["here"]
     assert outcome.out.count("sum-of-products") == 1
-    for said in ("✓ yes  ", "tie halves, exactly", "at most 3", "3 of 3 predictions agree", "report: here/report.html"):
+    for said in ("  ✓  tie", "tie halves, exactly", "at most 3", "3 of 3 predictions agree", "here/report.html"):
         assert said in outcome.out
     page = (tmp_path / "here" / "report.html").read_text()
     assert "sum-of-products" in page
@@ -81,7 +81,11 @@ def test_a_folder_that_holds_something_else_is_left_alone(theodolite, tmp_path):
     file.write_text("kept")
     full.mkdir()
     (full / "report.html").write_text("kept")
-    for out, words in ((file, "is a file"), (file / "below", "--out"), (full, "holds something else ('report.html')")):
+    for out, words in (
+        (file, "is a file"),
+        (file / "below", "choose another"),
+        (full, "holds something else ('report.html')"),
+    ):
         outcome = theodolite("survey", "mlp", "--out", out)
         assert outcome.code == 2
         assert words in outcome.err

@@ -50,10 +50,10 @@ def test_without_names_the_common_architectures_have_the_presets_size():
 
 
 def test_a_users_net_brings_others_of_its_kind_and_size(file):
-    own, *others = candidates([f"{file}:Mean"], DEFAULT, {"hidden": 40}, None, BUDGET["quick"])
+    own, *others = candidates([f"{file}:Mean"], DEFAULT, {"hidden": 300}, None, BUDGET["quick"])
     assert [one.name for one in others] == ["convolution", "lstm", "transformer", "linear-transformer"]
     for sizes in ({"features": 4, "outputs": 2, "tokens": 8}, {"features": 9, "outputs": 8, "tokens": 8}):
-        count = count_parameters(load(own.net, hidden=40, **sizes).module)
+        count = count_parameters(load(own.net, hidden=300, **sizes).module)
         assert own.parameters(**sizes) == count
         for one in others:
             assert one.target(**sizes) == count

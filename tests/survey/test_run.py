@@ -9,6 +9,7 @@ from theodolite.instruments.registered import measures
 from theodolite.lab.campaign import Listener
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.lane import TRAINING
+from theodolite.nets import nets
 from theodolite.survey.candidate import candidate, candidates
 from theodolite.survey.run import DEFAULT, run_survey
 from theodolite.survey.section import Section, Setting, sections
@@ -69,7 +70,8 @@ def test_a_second_run_measures_nothing_and_answers_the_same(tmp_path):
     assert again.asked == first.asked > 4
     assert again.answers == first.answers
     assert [s.id for s in first.sections] == ["sensitivity", "spectrum", "separation-rank", "symmetry", "cost"]
-    assert first.not_applicable == ("What training finds: 'sum-of-products' fits none of the tasks",)
+    (reason,) = first.not_applicable
+    assert reason.startswith("What training finds: 'sum-of-products' fits none of the tasks, the last because")
 
 
 def test_an_interrupted_survey_goes_on_where_it_was(tmp_path):
@@ -87,14 +89,15 @@ def test_an_interrupted_survey_goes_on_where_it_was(tmp_path):
     assert 0 < again.reused < again.asked
 
 
+@pytest.mark.usefixtures("short_training")
 def test_a_users_net_is_measured_beside_built_in_ones(file, tmp_path):
-    survey = run_survey(f"{file}:Square", out=tmp_path / "out", workers=2, threads=1)
+    survey = run_survey(f"{file}:Square", out=tmp_path / "out")
     assert survey.nets == ("nets.py:Square", "mlp")
     assert not survey.failures
     exact = next(s for s in survey.sections if s.id == "separation-rank")
-    assert exact.summary.tables[0].rows[0]["left_right"] == 3  # a² + 2ab + b²
+    assert exact.summary.tables[0].rows[0]["left_right"] == 2 + 4  # 4 entries a side
     asked = {net: {a.question for a in survey.answers if a.net == net} for net in survey.nets}
-    assert asked["mlp"] <= asked["nets.py:Square"]
+    assert {q for q in asked["mlp"] if "layers" not in q} <= asked["nets.py:Square"]  # which has one layer
     (rows,) = [s.rows for s in survey.sections if s.id == "learnability"]
     counts = {}
     for row in rows:
@@ -103,6 +106,15 @@ def test_a_users_net_is_measured_beside_built_in_ones(file, tmp_path):
         assert found["mlp"] == pytest.approx(found["nets.py:Square"], rel=0.5)
 
 
+def test_a_size_that_no_built_in_net_has_does_not_apply():
+    survey = run_survey("transformer", params=200)
+    assert not survey.answers
+    told = [reason for reason in survey.not_applicable if "not polynomial" not in reason]
+    assert all("a budget of 200 parameters is too small" in reason for reason in told)
+    assert len(told) == 5
+
+
+@pytest.mark.usefixtures("short_training")
 def test_a_net_that_fails_an_instrument_fails_there_alone(file):
     survey = run_survey(f"{file}:Short", alone=True)
     standing = {answer.question: answer for answer in survey.answers}
@@ -113,6 +125,7 @@ def test_a_net_that_fails_an_instrument_fails_there_alone(file):
     assert any("more than eight tokens" in failure for failure in survey.failures)
 
 
+@pytest.mark.usefixtures("short_training")
 def test_a_net_that_reads_ids_is_surveyed(file):
     survey = run_survey(f"{file}:Ids", alone=True)
     learnt = [a for a in survey.answers if a.question.startswith("Can it learn")]
@@ -150,6 +163,4 @@ def test_shapes_of_the_sweeps_can_be_built():
         for preset in ("quick", "standard"):
             for cell in sections["separation-rank"].plan(one, preset):
                 assert isinstance(cell, Cell)
-                from theodolite.nets import nets
-
                 nets[one.name].build(**cell.config["shape"])

@@ -10,14 +10,14 @@ from torch import nn
 
 
 class Square(nn.Module):
-    """(W x)², polynomial, reads vectors: a² + 2ab + b² is three products."""
+    """A sum of squares, polynomial, reads vectors: q(A) + q(B) + Σ a·b over the smaller side."""
 
-    def __init__(self, features, outputs=1):
+    def __init__(self, features, outputs=1, hidden=64):
         super().__init__()
-        self.f = nn.Linear(features, outputs)
+        self.into, self.out = nn.Linear(features, hidden), nn.Linear(hidden, outputs)
 
     def forward(self, x):
-        return self.f(x) ** 2
+        return self.out(self.into(x) ** 2)
 
 
 class Mean(nn.Module):

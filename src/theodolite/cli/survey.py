@@ -91,7 +91,8 @@ def survey(
         nets=result.nets,
         command=result.command,
     )
-    report = OutputFolder(out).write("report.html", page)
+    OutputFolder(out).write("report.html", page)
+    report = out / "report.html"
     if json:
         print_json(_document(result, report))
     else:
@@ -135,6 +136,10 @@ def _show(result: Survey, report: Path, tables: bool) -> None:
 
     console = Console()
     print_cards(console, result.answers, result.nets, result.facts)
+    for net in result.nets:
+        if not any(answer.net == net for answer in result.answers):
+            reason = next((told for told in result.not_applicable if f"'{net}'" in told), "no section applies to it")
+            console.print(f"{net}: {reason}", markup=False, highlight=False)
     if tables:
         for section in result.sections:
             print_summary(console, section.title, section.summary)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import torch
 
-from theodolite.errors import BadInput
+from theodolite.errors import BadInput, NotApplicable
 from theodolite.instruments.separation import separation_rank
 from theodolite.lab.training_plan import Net, source_of
 from theodolite.nets.contract import nets
@@ -60,7 +60,10 @@ class Candidate:
         target = self.target(**sizes)
         if target is None or not self.registered or own_name("width", nets[str(self.net)].arguments) is None:
             return dict(self.given)
-        fitted = fit_budget(self.net, target, **sizes, **self.given)
+        try:
+            fitted = fit_budget(self.net, target, **sizes, **self.given)
+        except BadInput as error:  # no width comes near: this size is not for this architecture
+            raise NotApplicable(str(error)) from error
         return {name: value for name, value in fitted.items() if name not in sizes}
 
     def fitting(self, sizes: Mapping[str, Any]) -> dict[str, Any]:

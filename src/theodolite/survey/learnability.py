@@ -117,16 +117,20 @@ class LearnabilitySection:
         """A net that fits some tasks is trained on those; where it fails, the answer says so."""
         assert net is not None
         planned: list[Cell | Row] = []
+        misfit = ""
         for name in tasks:
             task = make_task(name, dict(_EFFORT[preset].fields.get(name, {})))
             if task.spec.kind != net.kind:
                 continue
             try:
                 planned += _cells(net, task, _EFFORT[preset])
+            except NotApplicable as reason:
+                misfit = str(reason)
             except BadInput as error:
                 planned.append(Row(Cell(TRAINING, {**net.named(), "task": name}), {}, error=str(error)))
         if not planned:
-            raise NotApplicable(f"'{net.name}' fits none of the tasks")
+            why = f", the last because {misfit}" if misfit else ""
+            raise NotApplicable(f"'{net.name}' fits none of the tasks{why}")
         return planned
 
     def seconds(self, cell: Cell) -> float:
@@ -184,10 +188,7 @@ def _cells(net: Candidate, task: Task, effort: _Effort) -> Sequence[Cell]:
         unseen=lengths[::-1][::step][::-1],
         to_the_end=False,
     )
-    try:
-        sizes = task_sizes(net.net, task, max(schedule.unseen, default=None))
-    except NotApplicable:
-        return ()
+    sizes = task_sizes(net.net, task, max(schedule.unseen, default=None))
     plan = plan_training(
         net.net,
         task,
@@ -195,9 +196,10 @@ def _cells(net: Candidate, task: Task, effort: _Effort) -> Sequence[Cell]:
         rule=Rule(),
         rates=[Rates(rate, 0.0) for rate in effort.rates],
         seeds=range(effort.seeds),
-        shape=net.given,
-        budget=net.target(**sizes) if net.registered else None,
+        shape=net.shape(**sizes),
     )
+    if plan.skipped:
+        raise NotApplicable(plan.skipped[0])
     return plan.cells
 
 

@@ -1,0 +1,15 @@
+"""Surveys in tests train briefly: what is learnt is the bench's business, not theirs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from theodolite.survey import learnability
+
+
+@pytest.fixture
+def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    brief = replace(learnability._EFFORT["quick"], seeds=2, steps={"vector": 60, "sequence": 20})
+    monkeypatch.setitem(learnability._EFFORT, "quick", brief)
