@@ -28,14 +28,15 @@ def test_parity_depends_on_the_number_of_bits():
 
 
 @pytest.mark.parametrize(
-    ("score", "best", "longer", "expected"),
+    ("score", "best", "learnt", "expected"),
     [
-        (1.0, 0.95, False, True),
-        (1.0, 0.5, False, None),  # our training is shorter: nothing follows
-        (1.0, 0.5, True, False),
-        (0.52, 0.6, False, True),
-        (0.52, 0.99, False, False),  # a paper's failure is refuted by one success
+        (1.0, 0.95, True, True),
+        (1.0, 0.5, True, None),  # our training is shorter: nothing follows
+        (1.0, 0.5, False, None),
+        (0.52, 0.6, True, True),  # learnt, and lost beyond the lengths of training
+        (0.52, 0.6, False, None),  # not learnt at all
+        (0.52, 0.99, True, False),  # a paper's failure is refuted by one success
     ],
 )
-def test_only_what_could_not_be_otherwise_is_marked(score, best, longer, expected):
-    assert agreement(Published("t", "n", score, "s", "x"), best, longer) is expected
+def test_only_what_shows_something_is_marked(score, best, learnt, expected):
+    assert agreement(Published("t", "n", score, "s", "x"), best, learnt) is expected

@@ -10,10 +10,13 @@ import typer
 from theodolite.cli.options import (
     Arguments,
     Device,
+    Engine,
     Json,
     LogFile,
     Seed,
     Verbose,
+    Workers,
+    WorkerThreads,
     parse_arguments,
     prepare,
     print_json,
@@ -78,13 +81,9 @@ def learn(
     tensorboard: Annotated[
         Path | None, typer.Option(metavar="DIR", rich_help_panel=_RUNNING, help="Write learning curves there too.")
     ] = None,
-    engine: Annotated[str, typer.Option(rich_help_panel=_RUNNING, help="local: this machine.")] = "local",
-    workers: Annotated[
-        int | None, typer.Option(min=1, rich_help_panel=_RUNNING, help="Processes; one per core, or 1 on CUDA.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, rich_help_panel=_RUNNING, help="CPU threads per worker; cores over workers.")
-    ] = None,
+    engine: Engine = "local",
+    workers: Workers = None,
+    threads: WorkerThreads = None,
     chunk: Annotated[
         int | None,
         typer.Option(

@@ -21,6 +21,16 @@ Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1.")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; torch's own choice otherwise.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done; show tracebacks of internal errors.")]
 LogFile = Annotated[Path | None, typer.Option("--log-file", help="Write the log to this file too.")]
+_RUNNING = "Running"
+Engine = Annotated[str, typer.Option("--engine", rich_help_panel=_RUNNING, help="local: this machine.")]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, rich_help_panel=_RUNNING, help="Processes; one per core, or 1 on CUDA."),
+]
+WorkerThreads = Annotated[
+    int | None,
+    typer.Option("--threads", min=1, rich_help_panel=_RUNNING, help="CPU threads per worker; cores over workers."),
+]
 Arguments = Annotated[
     list[str] | None, typer.Option("--arg", metavar="KEY=VALUE", help="Any other argument of the net; may be repeated.")
 ]

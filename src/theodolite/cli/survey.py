@@ -10,9 +10,12 @@ import typer
 from theodolite.cli.options import (
     Arguments,
     Device,
+    Engine,
     Json,
     LogFile,
     Verbose,
+    Workers,
+    WorkerThreads,
     parse_arguments,
     prepare,
     print_json,
@@ -22,8 +25,6 @@ from theodolite.cli.options import (
 
 if TYPE_CHECKING:
     from theodolite.survey.run import Survey
-
-_RUNNING = "Running"
 
 
 def survey(
@@ -43,13 +44,9 @@ def survey(
         Path, typer.Option("--out", help="Folder for report.html and the store; what it has is not measured again.")
     ] = Path("survey"),
     tables: Annotated[bool, typer.Option("--tables", help="Print the report's tables, too.")] = False,
-    engine: Annotated[str, typer.Option(rich_help_panel=_RUNNING, help="local: this machine.")] = "local",
-    workers: Annotated[
-        int | None, typer.Option(min=1, rich_help_panel=_RUNNING, help="Processes; one per core, or 1 on CUDA.")
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, rich_help_panel=_RUNNING, help="CPU threads per worker; cores over workers.")
-    ] = None,
+    engine: Engine = "local",
+    workers: Workers = None,
+    threads: WorkerThreads = None,
     json: Json = False,
     device: Device = "cpu",
     verbose: Verbose = False,

@@ -66,6 +66,11 @@ class Candidate:
             raise NotApplicable(str(error)) from error
         return {name: value for name, value in fitted.items() if name not in sizes}
 
+    def measured(self, tokens: int = 8) -> dict[str, Any]:
+        """The shape that instruments measure: so many tokens of 4 features, or a vector of 8, at its size."""
+        sizes = self.fitting({"tokens": tokens, "features": 4} if self.kind == "sequence" else {"features": 8})
+        return {**sizes, **self.shape(**sizes)}
+
     def fitting(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the sizes that the net can be told."""
         if not self.registered:

@@ -54,9 +54,7 @@ class CostSection:
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         assert net is not None
-        sequence = {"tokens": _TOKENS[preset], "features": 4}
-        sizes = net.fitting(sequence if net.kind == "sequence" else {"features": 8})
-        return [Cell("cost", {**net.named(), "shape": {**sizes, **net.shape(**sizes)}})]
+        return [Cell("cost", {**net.named(), "shape": net.measured(_TOKENS[preset])})]
 
     def seconds(self, cell: Cell) -> float:
         return 4.0 if "tokens" in cell.config["shape"] else 1.0

@@ -98,7 +98,13 @@ _COLUMNS = (
     Column("unseen", "unseen", "mean score on longer inputs than in training"),
     Column("best", "best unseen", "of all seeds; published figures are of the best seed too"),
     Column("published", "published", "score on unseen lengths in the literature, after far longer training"),
-    Column("agrees", "theory", "whether we are on the same side of 90 % as the paper", False, "agreement"),
+    Column(
+        "agrees",
+        "theory",
+        "whether we are on the same side of 90 % as the paper; a dash if we learnt too little to say",
+        False,
+        "agreement",
+    ),
     Column("median", "steps to solve", "median over the seeds that solve it"),
     Column("parameters", "para- meters"),
 )
@@ -224,11 +230,11 @@ def _published(entry: Mapping[str, Any]) -> Published | None:
 
 
 def _agrees(entry: Mapping[str, Any], rows: Sequence[Row]) -> bool | None:
-    told = _published(entry)
-    best = _best_unseen(rows)
-    if best is None and entry["accuracy"] and entry["trained_lengths"] is None:
+    told, best, lengths = _published(entry), _best_unseen(rows), entry["trained_lengths"] is not None
+    if best is None and entry["accuracy"] and not lengths:
         best = entry["accuracy"]["max"]
-    return None if told is None or best is None else agreement(told, best)
+    learnt = lengths and entry["solved"]["count"] > 0
+    return None if told is None or best is None else agreement(told, best, learnt)
 
 
 def _answer(entry: Mapping[str, Any], rows: Sequence[Row]) -> Answer:

@@ -55,8 +55,7 @@ class SensitivitySection:
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         assert net is not None
-        sizes = net.fitting({"tokens": 8, "features": 4})
-        shape = {**{k: v for k, v in sizes.items() if k != "tokens"}, **net.shape(**sizes)}
+        shape = {name: value for name, value in net.measured().items() if name != "tokens"}
         lengths = [n for n in LADDER if n <= _LONGEST[preset]]
         config = {**net.named(), "shape": shape, "lengths": lengths, "draws": _DRAWS[preset]}
         return [Cell("sensitivity", config)]

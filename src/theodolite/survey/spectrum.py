@@ -66,8 +66,7 @@ class SpectrumSection:
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         assert net is not None
-        sizes = net.fitting({"tokens": 8, "features": 4} if net.kind == "sequence" else {"features": 8})
-        shape = {**sizes, **net.shape(**sizes)}
+        shape = net.measured()
         plan = blueprint(net.net, **shape)
         depth = own_name("depth", plan.known)
         fixed = depth is None or depth in net.given

@@ -63,9 +63,7 @@ class SymmetrySection:
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         assert net is not None
-        sizes = net.fitting({"tokens": 8, "features": 4} if net.kind == "sequence" else {"features": 8})
-        shape = {**sizes, **net.shape(**sizes)}
-        return [Cell("symmetry", {**net.named(), "shape": shape, "draws": _DRAWS[preset]})]
+        return [Cell("symmetry", {**net.named(), "shape": net.measured(), "draws": _DRAWS[preset]})]
 
     def seconds(self, cell: Cell) -> float:
         return 0.5

@@ -1,7 +1,7 @@
 """What papers report of training: whether a net that learnt a task on short inputs still solves it on longer ones.
 
-Published figures, not theorems. They are the best of many seeds and learning rates after very long training, so a
-shorter run that fails where a paper succeeds contradicts nothing; one that succeeds where a paper fails does.
+Published figures, not theorems: the best of many seeds and learning rates after very long training. A shorter run that
+fails shows little; `agreement` says what may be concluded.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def published(task: str, net: str, bits: int | None = None) -> Published | None:
     return next((row for row in _ROWS if (row.task, row.net) == (task, net)), None)
 
 
-def agreement(predicted: Published, best: float, decided: bool = False) -> bool | None:
-    """Whether the best measured score stands on the same side of the bar.
+def agreement(predicted: Published, best: float, learnt: bool) -> bool | None:
+    """Whether the best measured score stands on the same side of the bar, where anything follows from it.
 
-    Where the paper succeeds and we do not, the shorter training decides nothing, unless it was as long (`decided`).
+    A success is evidence whatever was published. A failure after shorter training is none against a published success,
+    and none for a published failure unless the task was learnt on the lengths of training and lost beyond them.
     """
-    reached = best >= SOLVED
-    if predicted.solved and not reached:
-        return False if decided else None
-    return reached == predicted.solved
+    if best >= SOLVED:
+        return predicted.solved
+    return True if learnt and not predicted.solved else None
