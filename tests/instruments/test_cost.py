@@ -144,6 +144,13 @@ def test_the_measured_state_is_the_formulas(name, shape):
     assert row.diagnostics["growth_per_token"] == row.diagnostics["predicted_per_token"] == 0
 
 
+def test_a_state_that_was_not_resolved_confirms_nothing():
+    row = cost("convolution", timed=False, width=18, features=4, most=64)["state_size"]
+    assert not row.diagnostics["resolved"]
+    assert row.diagnostics["at_least"] < row.value == row.diagnostics["predicted"]
+    assert row.diagnostics["agrees"] is None
+
+
 @pytest.mark.parametrize(
     ("name", "shape"),
     [

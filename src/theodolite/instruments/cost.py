@@ -265,10 +265,15 @@ def _state(net: Net, price: Price | None, seed: int, most: int, shape: Mapping[s
 
 
 def _meets(found: Measurement, price: Price | None) -> bool | None:
-    """A state of the formula's size, or one that grows as the formula says; None where either side has no number."""
+    """A state of the formula's size, or one that grows as the formula says; None where either side has no number.
+
+    A size that was not resolved is a bound from above: only what is certain of it can contradict the formula.
+    """
     if price is None or price.state_per_token is None:
         return None
     growth = found.diagnostics.get("growth_per_token")
+    if found.value is not None and not found.diagnostics.get("resolved", True):
+        return False if price.state is not None and found.diagnostics["at_least"] > price.state else None
     if price.state is not None:
         return None if found.value is None and not growth else found.value == price.state
     return None if not growth and found.value is None else growth == price.state_per_token

@@ -103,10 +103,8 @@ def _answer(row: Row) -> Answer:
     growth = told.get("growth_per_token")
     predicted, agrees = _state_prediction(state)
     if state["value"] is not None:
-        at_least = "" if told.get("resolved", True) else "about "
-        return Answer(
-            row.cell.config["net"], _QUESTION, "yes", f"{at_least}{state['value']:,} numbers", predicted, agrees
-        )
+        text = f"{'' if told.get('resolved', True) else 'at most '}{state['value']:,} numbers"
+        return Answer(row.cell.config["net"], _QUESTION, "yes", text, predicted, agrees)
     if growth:
         cache = told.get("cache_per_token")
         text = f"grows by {growth:.4g} numbers a token" + (f" (a cache holds {cache:,})" if cache else "")
@@ -118,11 +116,8 @@ def _state_prediction(state: Mapping[str, Any]) -> tuple[str, bool | None]:
     told = state["diagnostics"]
     fixed, growing = told.get("predicted"), told.get("predicted_per_token")
     if fixed is not None and not growing:
-        return f"{fixed:,} numbers", None if state["value"] is None else state["value"] == fixed
-    if growing:
-        growth = told.get("growth_per_token")
-        return f"{growing:,} a token", None if not growth else abs(growth / growing - 1) < 0.01
-    return "", None
+        return f"{fixed:,} numbers", told["agrees"]
+    return (f"{growing:,} a token", told["agrees"]) if growing else ("", None)
 
 
 def _lines(row: Row) -> list[dict[str, Any]]:
@@ -139,8 +134,9 @@ def _lines(row: Row) -> list[dict[str, Any]]:
         }
         if name == "state_size":
             text, agrees = _state_prediction(found)
-            grows = told.get("growth_per_token")
-            value = found["value"] if found["value"] is not None else f"{grows:.4g} a token" if grows else None
+            grows, size = told.get("growth_per_token"), found["value"]
+            bound = "" if told.get("resolved", True) else "≤ "
+            value = f"{bound}{size:,}" if size is not None else f"{grows:.4g} a token" if grows else None
             line |= {"value": value, "predicted": text or None, "agrees": agrees, "formula": told.get("formula")}
         elif name.endswith("seconds_per_token"):
             line |= {"value": 1e6 * found["value"]}
