@@ -21,13 +21,41 @@ def file(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("name", "kind", "polynomial"),
-    [("Square", "vector", True), ("Mean", "sequence", False), ("Ids", "sequence", False), ("Short", "sequence", False)],
+    [
+        ("Square", "vector", True),
+        ("Mean", "sequence", False),
+        ("Ids", "sequence", False),
+        ("Short", "sequence", False),
+        ("Recurrent", "sequence", False),
+        ("Pooled", "sequence", False),
+    ],
 )
 def test_what_a_users_net_reads_is_found_by_trying(file, name, kind, polynomial):
     found = candidate(f"{file}:{name}")
     assert (found.kind, found.polynomial, found.registered) == (kind, polynomial, False)
     assert found.name == f"nets.py:{name}"
     assert found.source is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Pair", r"returned a tuple instead of one tensor on a sequence of shape \(2, 6, 4\)"),
+        (
+            "Crash",
+            r"failed \(RuntimeError: no such thing\) on a sequence .* and failed .* on a vector of shape \(2, 4\)",
+        ),
+        ("NoModule", "built a NoModule instead of an nn.Module"),
+    ],
+)
+def test_a_net_that_runs_on_nothing_is_refused_at_once(file, name, words):
+    with pytest.raises(BadInput, match=words):
+        candidates([f"{file}:{name}"], DEFAULT, None, None, 8000)
+
+
+def test_where_the_users_net_fails_the_others_keep_the_presets_size(file):
+    _, *others = candidates([f"{file}:Recurrent"], DEFAULT, None, None, 8000)
+    assert others[0].target(features=-1, outputs=1, tokens=8) == 8000
 
 
 def test_a_linear_map_of_every_token_is_a_net_of_vectors(file):

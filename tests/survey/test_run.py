@@ -6,6 +6,7 @@ import pytest
 
 from theodolite.errors import BadInput
 from theodolite.instruments.registered import measures
+from theodolite.instruments.sensitivity import sensitivity
 from theodolite.lab.campaign import Listener
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.lane import TRAINING
@@ -52,7 +53,7 @@ def test_every_section_summarises_nothing_but_failures(name):
     net = candidate("lstm" if name != "separation-rank" else "self-attention")
     planned = section.plan(net if section.of_nets else None, "standard")
     rows = [Row(cell, {}, error="it broke") for cell in planned if isinstance(cell, Cell)]
-    summary = section.summarise(rows, Setting("quick", {}, {"mine.py:Net": "it could not be planned"}))
+    summary = section.summarise(rows, Setting("quick", troubles={"mine.py:Net": "it could not be planned"}))
     assert summary.headline
     if section.of_nets:
         assert any("it broke" in note for note in summary.notes)
@@ -131,6 +132,19 @@ def test_a_net_that_reads_ids_is_surveyed(file):
     learnt = [a for a in survey.answers if a.question.startswith("Can it learn")]
     assert len(learnt) == 5
     assert all(a.standing != "failed" for a in learnt)
+
+
+@pytest.mark.usefixtures("short_training")
+def test_a_net_that_does_not_name_its_tokens_is_measured_on_tokens(file):
+    """A GRU takes a batch of vectors for one sequence and forgets nothing across it: the wrong input shows at once."""
+    survey = run_survey(f"{file}:Recurrent", alone=True)
+    (row,) = next(section.rows for section in survey.sections if section.id == "sensitivity")
+    alone = sensitivity(
+        f"{file}:Recurrent", tokens=8, features=4, lengths=row.cell.config["lengths"], seed=row.cell.seed
+    )
+    assert row["value"] == pytest.approx(alone.value)
+    assert row["value"] < -2
+    assert row["diagnostics"]["profile"]["shape"] == "exponential"
 
 
 def test_presets_names_and_arguments_are_strict(file, tmp_path):

@@ -50,6 +50,43 @@ class Ids(nn.Module):
         return self.table(x).cumsum(dim=1)
 
 
+class Recurrent(nn.Module):
+    """Reads (batch, token, feature), and would take a batch of vectors for one sequence."""
+
+    def __init__(self, features, outputs):
+        super().__init__()
+        self.core, self.out = nn.GRU(features, 8, batch_first=True), nn.Linear(8, outputs)
+
+    def forward(self, x):
+        return self.out(self.core(x)[0])
+
+
+class Pooled(nn.Module):
+    """One output for all tokens, whatever their order."""
+
+    def __init__(self, features, outputs):
+        super().__init__()
+        self.f = nn.Linear(features, outputs)
+
+    def forward(self, x):
+        return torch.tanh(self.f(x)).mean(dim=1)
+
+
+class Pair(Recurrent):
+    def forward(self, x):
+        return super().forward(x), x
+
+
+class Crash(Pooled):
+    def forward(self, x):
+        raise RuntimeError("no such thing")
+
+
+class NoModule:
+    def __init__(self, features):
+        pass
+
+
 class Short(nn.Module):
     """Takes eight tokens and no more."""
 

@@ -64,6 +64,8 @@ def sentence(answers: Sequence[Answer]) -> str:
         if count := sum(answer.standing == standing for answer in answers):
             clauses.append(f"{_number(count)} {told}")
     clauses += [told] if (told := tally(answers)) else []
+    if answers and all(answer.standing == "failed" for answer in answers):
+        return "could not be measured by any instrument."
     return "; ".join(clauses) + "." if clauses else "was asked nothing."
 
 

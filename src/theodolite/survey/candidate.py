@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
-
-import torch
+from typing import Any
 
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.instruments.separation import separation_rank
 from theodolite.lab.training_plan import Net, source_of
 from theodolite.nets.contract import nets
-from theodolite.nets.load import blueprint, load, seeded
+from theodolite.nets.load import blueprint, load
 from theodolite.nets.size import count_parameters, fit_budget, own_name
-
-Kind = Literal["sequence", "vector"]
+from theodolite.survey.reading import Kind, kind_of
 
 
 @dataclass(frozen=True)
@@ -52,8 +49,13 @@ class Candidate:
         return count_parameters(load(self.net, **self.shape(**sizes), **sizes).module)
 
     def target(self, **sizes: Any) -> int | None:
-        """The number of parameters it should have at these sizes."""
-        return self.budget if self.like is None else self.like.parameters(**self.like.fitting(sizes))
+        """The number of parameters it should have at these sizes; its budget where the other net fails there."""
+        if self.like is None:
+            return self.budget
+        try:
+            return self.like.parameters(**self.like.fitting(sizes))
+        except BadInput:
+            return self.budget
 
     def shape(self, **sizes: Any) -> dict[str, Any]:
         """Its arguments at these sizes, which are not among them."""
@@ -87,7 +89,7 @@ def candidate(net: Net, given: Mapping[str, Any] | None = None) -> Candidate:
     if plan.registered:
         entry = nets[plan.name]
         return Candidate(net, plan.name, entry.kind, entry.polynomial, entry.version, source, given)
-    kind = plan.kind if plan.kind == "sequence" else _kind(net, given)
+    kind = kind_of(net, given)
     return Candidate(net, plan.name, kind, _polynomial(net, kind, given), plan.version, source, given)
 
 
@@ -122,38 +124,7 @@ def _sized(one: Candidate, budget: int | None, own: Candidate | None, fallback: 
         return one
     if any(name in one.given for name in ("width", "hidden_size", "d_model", "n_embd")):
         return one  # the user chose the width
-    if budget is None and own is not None:
-        return replace(one, like=own)
-    return replace(one, budget=budget or fallback)
-
-
-def _kind(net: Net, given: Mapping[str, Any]) -> Kind:
-    """A net that does not say what it reads: a sequence if it runs on one and its tokens meet there.
-
-    A linear layer runs on both; on a sequence it treats every token alone, which is how vectors in a batch are treated.
-    """
-    try:
-        module = load(net, tokens=6, features=4, outputs=1, **given).module
-        with torch.no_grad(), seeded(0):
-            x = torch.randn(2, 6, 4)
-            changed = x.clone()
-            changed[:, 2] += 1.0
-            before, after = module(x), module(changed)
-    except Exception:
-        return "vector"
-    if not isinstance(before, torch.Tensor) or before.dim() != 3 or before.shape[1] != 6:
-        return "vector"
-    others = [0, 1, 3, 4, 5]
-    return "vector" if torch.equal(before[:, others], after[:, others]) and _reads_vectors(net, given) else "sequence"
-
-
-def _reads_vectors(net: Net, given: Mapping[str, Any]) -> bool:
-    try:
-        with torch.no_grad(), seeded(0):
-            found = load(net, features=4, outputs=1, **given).module(torch.randn(3, 4))
-    except Exception:
-        return False
-    return isinstance(found, torch.Tensor) and found.shape[0] == 3 and found.dim() == 2
+    return replace(one, budget=budget or fallback, like=own if budget is None else None)
 
 
 def _polynomial(net: Net, kind: Kind, given: Mapping[str, Any]) -> bool:

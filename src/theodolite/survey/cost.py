@@ -87,7 +87,7 @@ def _facts(row: Row) -> dict[str, Any]:
     found = {"parameters": row["parameters"]["value"], f"operations per {per}": row["flops_per_token"]["value"]}
     if "training_seconds_per_token" in row.result:
         micro = 1e6 * row["training_seconds_per_token"]["value"]
-        found["training"] = f"{micro:.2g} µs per {per}"
+        found["training"] = f"{micro:.3g} µs per {per}"
     return found
 
 

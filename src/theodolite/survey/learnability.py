@@ -166,14 +166,14 @@ class LearnabilitySection:
             _headline(entries, good),
             [_table(entries, members)] if entries else [],
             figures,
-            (_MEANING, _glossary(entries), *failures(rows, setting)),
+            (_MEANING, *_glossary(entries), *failures(rows, setting)),
             answers,
         )
 
 
-def _glossary(entries: Sequence[Mapping[str, Any]]) -> str:
+def _glossary(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     names = dict.fromkeys(entry["task"] for entry in entries)
-    return "The tasks. " + "; ".join(f"{name}: {tasks[name].summary}" for name in names) + "."
+    return ["The tasks. " + "; ".join(f"{name}: {tasks[name].summary}" for name in names) + "."] if names else []
 
 
 _MEANING = (
@@ -244,7 +244,7 @@ def _answer(entry: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
     text = f"{solved['count']} of {solved['of']} seeds"
     carried = unseen is None or _best_unseen(rows) is None or (_best_unseen(rows) or 0.0) >= SOLVED
     if unseen is not None:
-        text += f", longer {unseen['mean']:.2f}"
+        text += f", longer {unseen['mean']:.2f}, best {_best_unseen(rows) or 0.0:.2f}"
     text += f" (share {low:.2f}–{high:.2f})"
     standing: Standing = "no"
     if solved["count"]:

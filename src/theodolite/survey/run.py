@@ -21,6 +21,7 @@ from theodolite.lab.files import refuse_foreign
 from theodolite.lab.store import Store
 from theodolite.lab.training_plan import Net, location
 from theodolite.lab.work import Context
+from theodolite.nets.load import blueprint
 from theodolite.nets.size import parse_budget
 from theodolite.survey import registered as registered  # the sections register themselves
 from theodolite.survey.candidate import Candidate, candidates
@@ -124,11 +125,12 @@ def run_survey(
         )
     command = _command(chosen, named, preset, args, params, alone, device)
     spelt = {one.name: one.spelt for one in chosen}
+    shapes = {one.name: shape for one in chosen if (shape := _shape(one))}
     results = []
     for one in planned:
         rows = (*_rows(one.cells, outcome), *one.refused)
         if rows or one.troubles:
-            summary = one.section.summarise(rows, Setting(preset, spelt, one.troubles))
+            summary = one.section.summarise(rows, Setting(preset, spelt, shapes, one.troubles))
             results.append(SectionResult(one.section.id, one.section.title, _commanded(summary, command), rows))
     return Survey(
         nets=tuple(one.name for one in chosen),
@@ -140,6 +142,14 @@ def run_survey(
         seconds=time.perf_counter() - started,
         command=command,
     )
+
+
+def _shape(net: Candidate) -> Mapping[str, Any]:
+    """All arguments of the net that most sections measure; empty where none of its size can be built."""
+    try:
+        return blueprint(net.net, **net.measured()).shape
+    except TheodoliteError:
+        return {}
 
 
 def _plan(chosen: Sequence[Candidate], preset: Preset) -> tuple[tuple[str, ...], list[_Planned]]:

@@ -137,11 +137,12 @@ class Summary:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a summary is told besides its rows: `spelt`, how the user wrote each net that has a place in the survey;
-    `troubles`, by net, why nothing could be planned for it."""
+    """What a summary is told besides its rows, by net: `spelt`, how the user wrote it; `shapes`, its arguments as most
+    sections measure it; `troubles`, why nothing could be planned for it."""
 
     preset: Preset
     spelt: Mapping[str, str] = field(default_factory=dict)
+    shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     troubles: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -55,7 +55,7 @@ class SensitivitySection:
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         assert net is not None
-        shape = {name: value for name, value in net.measured().items() if name != "tokens"}
+        shape = net.measured()
         lengths = [n for n in LADDER if n <= _LONGEST[preset]]
         config = {**net.named(), "shape": shape, "lengths": lengths, "draws": _DRAWS[preset]}
         return [Cell("sensitivity", config)]

@@ -159,7 +159,8 @@ def _answers(rows: Sequence[Row], setting: Setting) -> list[Answer]:
 
 
 def _standing(row: Row) -> Standing:
-    if row["rank"] > 1:
+    """A sum f(A) + g(B), whose sides do not interact, has rank 2."""
+    if row["rank"] > 2:
         return "yes"
     return "no" if row["exact"] else "unknown"
 

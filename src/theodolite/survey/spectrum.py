@@ -69,8 +69,9 @@ class SpectrumSection:
         shape = net.measured()
         plan = blueprint(net.net, **shape)
         depth = own_name("depth", plan.known)
-        fixed = depth is None or depth in net.given
-        shapes = [shape] if fixed else [{**shape, depth: layers} for layers in _DEPTHS[preset]]
+        own = None if depth is None or depth in net.given else plan.shape.get(depth)
+        layers = [] if own is None else sorted({*_DEPTHS[preset], own})
+        shapes = [{**shape, depth: each} for each in layers] or [shape]
         return [
             Cell(
                 "spectrum",
@@ -100,11 +101,11 @@ class SpectrumSection:
         broken = {row.cell.config["net"]: row.error or "" for row in rows if row.error}
         answers = [failed(net, _TIES, why) for net, why in {**broken, **setting.troubles}.items() if net not in found]
         for net, of_net in found.items():
-            answers += _answers(net, of_net)
+            answers += _answers(net, of_net, setting)
         return Summary(
-            _headline(found),
+            _headline(found, setting),
             [_table(good)] if good else [],
-            [_over_depth(found), _spectra(found)] if good else [],
+            [_over_depth(found), _spectra(found, setting)] if good else [],
             (_MEANING, *failures(rows, setting)),
             answers,
         )
@@ -139,6 +140,8 @@ def _interval(values: Sequence[float]) -> tuple[float, float]:
 
 def _alike(row: Row) -> Standing:
     """Whether the ratio of the two partitions' ranks, draw by draw, is surely near 1, surely not 1, or neither."""
+    if not _resolved(row):
+        return "unknown"  # lower bounds can be equal where ranks are not
     pairs = zip(_ranks(row, "left-right"), _ranks(row, "interleaved"), strict=True)
     low, high = _interval([right / left for left, right in pairs])
     if low >= 1 / _ALIKE_WITHIN and high <= _ALIKE_WITHIN:
@@ -146,24 +149,23 @@ def _alike(row: Row) -> Standing:
     return "no" if low > 1 or high < 1 else "unknown"
 
 
-def _answers(net: str, rows: Sequence[Row]) -> list[Answer]:
+def _answers(net: str, rows: Sequence[Row], setting: Setting) -> list[Answer]:
     first, last = rows[0], rows[-1]
-    middle = _reference(rows)
+    middle = _reference(rows, setting)
     ranks = _ranks(middle, "left-right")
     low, high = _interval(ranks)
     at = "" if _depth(middle) is None else f" at depth {_depth(middle)}"
-    text = f"ε-rank {'' if _resolved(middle) else '≥ '}{_mean(ranks):.3g} ({low:.3g}–{high:.3g}){at}"
+    text = f"ε-rank {_told(middle, 'left-right')} ({low:.3g}–{high:.3g}){at}"
     standing: Standing = "yes" if low > 2 else "no" if high <= 2 else "unknown"
     answers = [Answer(net, _TIES, standing, text, ability="tie its halves together")]
     if len(rows) > 1:
         before, after = _ranks(first, "left-right"), _ranks(last, "left-right")
-        grew = _interval(after)[0] > _interval(before)[1]
-        shrank = _interval(after)[1] < _interval(before)[0]
-        text = f"{_mean(before):.3g} at depth {_depth(first)}, {_mean(after):.3g} at depth {_depth(last)}"
+        grew = _interval(after)[0] > _interval(before)[1] and _resolved(first, ["left-right"])
+        shrank = _interval(after)[1] < _interval(before)[0] and _resolved(last, ["left-right"])
+        text = f"{_told(first, 'left-right')} at depth {_depth(first)}, {_told(last, 'left-right')} at {_depth(last)}"
         answers.append(Answer(net, _DEEPER, "yes" if grew else "no" if shrank else "unknown", text, ability=_MORE))
     if "tokens" in middle.cell.config["shape"]:
-        left, inter = _mean(_ranks(middle, "left-right")), _mean(_ranks(middle, "interleaved"))
-        text = f"{left:.3g} left-right, {inter:.3g} interleaved"
+        text = ", ".join(f"{_told(middle, partition)} {partition}" for partition in _PARTITIONS)
         predicted = "the same: tokens are a set (Prop. 7.1)" if middle["alike"] else ""
         answers.append(Answer(net, _ALIKE, _alike(middle), text, predicted, _agrees(rows), "tie near and far alike"))
     return answers
@@ -177,22 +179,31 @@ def _agrees(rows: Sequence[Row]) -> bool | None:
     return True if told and "unknown" not in told else None
 
 
-def _reference(rows: Sequence[Row]) -> Row:
-    """The depth in the middle, where nets are compared with each other."""
-    return rows[len(rows) // 2]
+def _reference(rows: Sequence[Row], setting: Setting) -> Row:
+    """The net as the other sections measure it, so that nets of equal size are compared with each other."""
+    own = setting.shapes.get(rows[0].cell.config["net"], {})
+    name = own_name("depth", own)
+    return next((row for row in rows if name is not None and _depth(row) == own[name]), rows[0])
 
 
-def _headline(found: dict[str, list[Row]]) -> str:
+def _headline(found: dict[str, list[Row]], setting: Setting) -> str:
     if not found:
         return "No network could be measured."
-    means = {net: _mean(_ranks(_reference(rows), "left-right")) for net, rows in found.items()}
+    measured = {net: _reference(rows, setting) for net, rows in found.items()}
+    means = {net: _mean(_ranks(row, "left-right")) for net, row in measured.items()}
     best, worst = max(means, key=lambda net: means[net]), min(means, key=lambda net: means[net])
+    told = {net: _told(row, "left-right") for net, row in measured.items()}
     if best == worst:
-        return f"{best} takes {means[best]:.3g} products to come within {_EPSILON:.0%}."
+        return f"To come within {_EPSILON:.0%} of {best} takes {told[best]} products."
     return (
-        f"Of these networks {best} ties the halves of its input together most ({means[best]:.3g} products come within "
-        f"{_EPSILON:.0%}), {worst} least ({means[worst]:.3g})."
+        f"Products that come within {_EPSILON:.0%}, a half of the input on either side: most for {best} "
+        f"({told[best]}), fewest for {worst} ({told[worst]})."
     )
+
+
+def _told(row: Row, partition: str) -> str:
+    """The mean rank, marked where it is only a bound from below."""
+    return f"{'' if _resolved(row, [partition]) else '≥ '}{_mean(_ranks(row, partition)):.3g}"
 
 
 def _table(rows: Sequence[Row]) -> Table:
@@ -243,12 +254,12 @@ def _over_depth(found: dict[str, list[Row]]) -> Figure:
     )
 
 
-def _spectra(found: dict[str, list[Row]]) -> Figure:
+def _spectra(found: dict[str, list[Row]], setting: Setting) -> Figure:
     panels = []
     for partition in _PARTITIONS:
         series = []
         for net, rows in found.items():
-            draws = [draw[partition]["spectrum"] for draw in _reference(rows)["draws"]]
+            draws = [draw[partition]["spectrum"] for draw in _reference(rows, setting)["draws"]]
             length = min(len(draw) for draw in draws)
             mean = [math.fsum(draw[k] for draw in draws) / len(draws) for k in range(length)]
             kept = [k for k in range(length) if mean[k] > 1e-6]

@@ -117,6 +117,8 @@ def _line(net: str, group: str, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _headline(answers: Sequence[Answer]) -> str:
+    if all(answer.standing == "failed" for answer in answers):
+        return "No network could be measured."
     held: dict[str, list[str]] = {group: [] for group in GROUPS}
     for answer in answers:
         for group, question in _QUESTIONS.items():
