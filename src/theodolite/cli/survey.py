@@ -81,7 +81,7 @@ def survey(
         )
     page = render_page(
         "Theodolite survey",
-        f"{', '.join(result.nets)} · preset {result.preset}",
+        f"{', '.join(result.nets)} · preset {result.preset}: “cannot learn” means not in training as short as this",
         [RenderedSection(s.id, s.title, s.summary) for s in result.sections],
         {**provenance(device), "measurements": result.asked},
         result.not_applicable,
