@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from theodolite.advise.catalogue import models
 from theodolite.advise.configs import load_config, read_config, reshape
+from theodolite.advise.cost import cost
 from theodolite.advise.families import FAMILIES
 
 transformers = pytest.importorskip("transformers")
@@ -56,6 +58,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("falcon", PLAIN | {"num_kv_heads": 2, "new_decoder_architecture": True, "bias": True}),
     ("falcon", PLAIN | {"multi_query": False, "parallel_attn": False, "alibi": True}),
     ("falcon", PLAIN | {"num_kv_heads": 6, "ffn_hidden_size": 88}),
+    ("clip_text_model", PLAIN | {"max_position_embeddings": 17}),
+    ("clip_text_model", PLAIN | {"tie_word_embeddings": False}),
     ("llama", GROUPED),
     ("llama", PLAIN | {"head_dim": 14, "attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True}),
     ("llama", PLAIN | {"num_key_value_heads": None, "architectures": ["LlamaModel"]}),
@@ -248,3 +252,29 @@ def test_the_active_parameters_are_those_of_a_model_with_only_the_experts_a_toke
         routers = shape.parts["router"]
         assert shape.active == small - routers * shape.active_experts // shape.experts + routers
         assert shape.active < shape.params
+
+
+@pytest.mark.parametrize(("encoder", "decoder"), [(2, 2), (3, 1)])
+def test_an_encoder_decoder_costs_what_torch_counts_in_transformers(encoder: int, decoder: int) -> None:
+    """As many tokens on both sides; the counter sees matrices only, no norms."""
+    tokens = 11
+    sizes = T5 | {"num_layers": encoder, "num_decoder_layers": decoder}
+    read_by_them = transformers.T5Config(**sizes, attn_implementation="eager")  # fused kernels are not counted
+    model = transformers.T5ForConditionalGeneration(read_by_them).eval()
+    ids = torch.zeros(1, tokens, dtype=torch.long)
+    found = cost(read_config({"model_type": "t5", **sizes}, "a model"), tokens)
+    crossed = 2 * decoder * T5["d_model"] * T5["num_heads"] * T5["d_kv"]  # keys and values of cross-attention
+    with FlopCounterMode(display=False) as both:
+        model(input_ids=ids, decoder_input_ids=ids, use_cache=False).logits.sum().backward()
+    with torch.no_grad(), FlopCounterMode(display=False) as forward:
+        model(input_ids=ids, decoder_input_ids=ids, use_cache=False)
+    with torch.no_grad(), FlopCounterMode(display=False) as encoding:
+        model.encoder(input_ids=ids)
+    read = encoding.get_total_flops() // tokens + 2 * crossed
+    written = forward.get_total_flops() // tokens - read
+    norms = (3 * decoder + 1) * T5["d_model"]
+    assert found.inference_flops == written + 2 * norms
+    norms += (2 * encoder + 1) * T5["d_model"]
+    assert 2 * found.training_flops == 3 * (read + written + 2 * norms)
+    assert both.get_total_flops() == 3 * forward.get_total_flops()
+    assert found.sequential_depth == decoder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from theodolite.advise.bottlenecks import bottlenecks, input_rank
+from theodolite.advise.bottlenecks import bottlenecks, input_rank, percent
 from theodolite.advise.configs import read_config
 from theodolite.theory.bottleneck import T5_11B as T5_SHAPE
 from theodolite.theory.bottleneck import excess_share
@@ -45,6 +45,14 @@ def test_t5_11b_is_limited_by_its_width_as_counted_from_the_paper():
     assert found["attention-width"].redundant_share == pytest.approx(excess_share(T5_SHAPE), rel=1e-3)
     assert "45% to 50%" in found["attention-width"].why
     assert "too-many-heads" in found
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0%"), (1.0, "100%"), (0.4, "40%"), (1 - (128 / 4096) ** 2, "99.9%"), (0.99996, "99.996%"), (0.004, "0.4%")],
+)
+def test_a_share_is_never_rounded_to_all_or_nothing(share, text):
+    assert percent(share) == text
 
 
 def test_patches_smaller_than_the_width_limit_an_image_model():

@@ -141,6 +141,46 @@ def test_the_text_part_of_a_model_of_images_and_text_is_read() -> None:
     assert outer["text_config"] == text  # the given one is left alone
 
 
+def test_the_text_part_of_clip_has_its_own_name_and_positions() -> None:
+    """As openai/clip-vit-base-patch32 writes it; 63165952 are the parameters of its text model."""
+    text = {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 8}
+    for inner in (text | {"model_type": "clip_text_model", "max_position_embeddings": 77, "vocab_size": 49408}, text):
+        shape = read_config({"model_type": "clip", "text_config": inner, "vision_config": {}}, "CLIP")
+        assert (shape.family, shape.positions, shape.params) == ("clip_text_model", 77, 63_165_952)
+        assert shape.name == "CLIP"
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"model_type": "mamba", "hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50280}, "recurrent"),
+        ({"model_type": "mamba2", "hidden_size": 768, "num_hidden_layers": 24, "num_heads": 24}, "recurrent"),
+        ({"model_type": "rwkv7"}, "recurrent"),
+        ({"model_type": "s4"}, "recurrent"),
+        ({"d_model": 768, "n_layer": 24, "vocab_size": 50277, "ssm_cfg": {}}, "recurrent"),  # the first Mambas
+        (LLAMA | {"model_type": "jamba"}, "not a Transformer in all of its layers"),
+        (LLAMA | {"model_type": "new", "layer_types": ["linear_attention", "full_attention"]}, "all of its layers"),
+        ({"model_type": "resnet", "hidden_sizes": [64]}, "convolutional"),
+    ],
+)
+def test_what_is_not_a_transformer_is_refused_as_that(config: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=said) as caught:
+        read_config(config, "my config")
+    assert "my config" in str(caught.value)
+    assert "add these" not in str(caught.value)
+
+
+@pytest.mark.parametrize("family", ["minimax_m2", "bitnet", "megatron-bert", "s4x"])
+def test_a_transformer_with_a_similar_name_is_read(family: str) -> None:
+    assert read_config(LLAMA | {"model_type": family}, "a model").depth == 32
+
+
+def test_a_text_part_without_sizes_is_named() -> None:
+    for inner in ({"model_type": "llama"}, {"model_type": "brand-new"}):
+        with pytest.raises(BadInput, match="text_config of my config does not state"):
+            read_config({"model_type": "llava", "text_config": inner}, "my config")
+
+
 @pytest.mark.parametrize(
     ("change", "names"),
     [

@@ -72,6 +72,13 @@ def test_every_public_model_is_advised_its_own_size(model):
         assert 0.6 < ratio < 2.5
     for other in advice.alternatives:
         assert other.shape.params == pytest.approx(shape.params, rel=0.08)
+    assert advice.alternatives[0].shape.depth <= 0.65 * new.depth
+    assert advice.alternatives[-1].shape.depth >= 1.5 * new.depth
+
+
+def test_most_public_models_are_advised_their_size_within_a_percent():
+    off = [abs(advise_shape(model.config).advised.shape.params / model.shape.params - 1) for model in models()]
+    assert sum(share < 0.01 for share in off) / len(off) > 0.85
 
 
 def test_groups_of_heads_stay_about_as_large():

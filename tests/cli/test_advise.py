@@ -12,6 +12,15 @@ import pytest
 
 GPT2 = {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12}
 
+T5_11B = {
+    "model_type": "t5",
+    **{"d_model": 1024, "d_kv": 128, "d_ff": 65536, "num_layers": 24, "num_heads": 128, "vocab_size": 32128},
+}
+ALBERT = {
+    "model_type": "albert",
+    **{"hidden_size": 4096, "embedding_size": 128, "num_hidden_layers": 12, "num_attention_heads": 64},
+}
+
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
@@ -62,6 +71,30 @@ def test_a_budget_is_advised_in_words_and_as_json(theodolite, monkeypatch):
 def test_bytes_and_ranks_show_their_bottleneck(theodolite, config):
     assert "vocabulary" in theodolite("advise", "--params", "300M", "--modality", "bytes").out
     assert "embedding-rank" in theodolite("advise", config, "--embedding-rank", 64).out
+
+
+def test_both_stacks_of_an_encoder_decoder_are_shown(theodolite, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(T5_11B), encoding="utf-8")
+    shown = theodolite("advise", path).out
+    assert shown.startswith("24 + 24 layers of width 1024 are deeper")
+    rows = {line[:24].strip(): line[24:].split() for line in shown.splitlines()}
+    assert rows["layers"][:3] == ["24", "+", "24"]
+    assert rows["used by one token"][0] == "5,670,122,496"
+    assert "mean of both" in shown.replace("\n", " ")
+    told = " ".join(shown.split())
+    assert told.count("Gone in the advised shape.") == 2  # attention-width, too-many-heads
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_bottleneck_that_stays_is_said_to_stay_and_is_not_rounded_to_all(theodolite, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(ALBERT), encoding="utf-8")
+    told = " ".join(theodolite("advise", path).out.split())
+    assert "99.9% of the blocks' parameters" in told
+    assert "Still there in the advised shape, 99.9% of its blocks." in told
+    assert "100%" not in told
 
 
 def test_the_advised_config_is_written_only_where_asked(theodolite, config, tmp_path):

@@ -17,6 +17,11 @@ from theodolite.report.drawing import Labels, LogAxis
 from theodolite.report.plane import draw_plane
 
 GPT2 = {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12}
+VIT = {"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
+T5_11B = {
+    "model_type": "t5",
+    **{"d_model": 1024, "d_kv": 128, "d_ff": 65536, "num_layers": 24, "num_heads": 128, "vocab_size": 32128},
+}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -36,7 +41,16 @@ def markers(picture: ElementTree.Element, kind: str) -> Iterator[tuple[str, tupl
 def test_every_public_model_is_named_on_a_marker(picture):
     shown = "\n".join(title for title, _ in markers(picture, "model"))
     for model in models():
-        assert f"{model.name}: {model.shape.depth} layers of width {model.shape.width}," in shown
+        assert f"{model.name}: {model.shape.layers} layers of width {model.shape.width}," in shown
+
+
+def test_a_model_far_from_its_line_of_equal_size_is_told_with_both_numbers(picture):
+    titles = "\n".join(title for title, _ in markers(picture, "model")).splitlines()
+    (far,) = [title for title in titles if title.startswith("T5 11B:")]
+    (near,) = [title for title in titles if title.startswith("GPT-2 small:")]
+    assert "24 + 24 layers" in far
+    assert far.endswith("11.3B parameters; 11.3B in the blocks, where 12·L·d² is 604M")
+    assert near.endswith("124M parameters")
 
 
 def test_markers_stand_where_the_ticks_say(picture):
@@ -111,10 +125,28 @@ def test_a_logarithmic_axis_has_equal_steps_for_equal_ratios():
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_browser_draws_it_without_overlapping_labels(chromium: Any, tmp_path: Path, scheme: str):
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_never_scrolls_sideways_and_its_letters_stay_readable(chromium: Any, tmp_path: Path, width: int):
     path = tmp_path / "plane.html"
     path.write_text(draw_plane(advise_shape(GPT2), html=True), encoding="utf-8")
+    context = chromium.new_context(viewport={"width": width, "height": 844})
+    page = context.new_page()
+    page.goto(path.as_uri())
+    whole, inside, drawn = page.evaluate(
+        "[document.documentElement.scrollWidth, document.querySelector('.plane').scrollWidth,"
+        " document.querySelector('svg').getBoundingClientRect().width]"
+    )
+    context.close()
+    assert whole == width
+    assert inside >= drawn >= 850  # of 980 units: letters of 12 units are more than 10 pixels high
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("config", [GPT2, VIT, T5_11B], ids=lambda config: config["model_type"])
+def test_the_browser_draws_it_without_overlapping_labels(chromium: Any, tmp_path: Path, scheme: str, config: Any):
+    path = tmp_path / "plane.html"
+    path.write_text(draw_plane(advise_shape(config), html=True), encoding="utf-8")
     context = chromium.new_context(viewport={"width": 1100, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     asked, complaints = [], []
@@ -122,7 +154,7 @@ def test_the_browser_draws_it_without_overlapping_labels(chromium: Any, tmp_path
     page.on("console", lambda message: complaints.append(message.text))
     page.goto(path.as_uri())
     boxes = page.eval_on_selector_all(
-        "text.label, text.strong, text.curve",
+        "text.label, text.strong, text.curve, text.faint",
         "all => all.map(t => { const b = t.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom] })",
     )
     ground = page.eval_on_selector("rect.page", "r => getComputedStyle(r).fill")

@@ -27,6 +27,15 @@ class Bottleneck:
     why: str
 
 
+def percent(share: float) -> str:
+    """Whole percents; with as many digits as it takes where that would read as all or nothing and is not."""
+    for digits in range(12):
+        told = f"{share:.{digits}%}"
+        if not 0 < share < 1 or float(told[:-1]) not in (0.0, 100.0):
+            return told
+    return f"{share:.0%}"  # no number a reader could tell apart
+
+
 def input_rank(shape: ModelShape, given: int | None = None) -> int | None:
     """Dimension of the space the tokens come from: the least of vocabulary, factored embedding and what was given."""
     known = [rank for rank in (shape.vocab, shape.embedding_rank, _patch(shape), given) if rank is not None]
@@ -81,7 +90,7 @@ def _heads(shape: ModelShape) -> Bottleneck | None:
     if lost < LOST_TO_HEADS:
         return None
     why = (
-        f"{shape.heads} heads at width {shape.width}: the theorems' lower bounds grow with d - H, which is {lost:.0%} "
-        "less than with one head; fewer, wider heads cost no parameters."
+        f"{shape.heads} heads at width {shape.width}: the theorems' lower bounds grow with d - H, which is "
+        f"{percent(lost)} less than with one head; fewer, wider heads cost no parameters."
     )
     return Bottleneck("too-many-heads", 0.0, why)

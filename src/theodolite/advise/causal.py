@@ -114,6 +114,8 @@ def count_causal(fields: Fields, family: str, style: Style) -> ModelShape:
         experts=experts.routed if experts and sparse else 1,
         active_experts=experts.active if experts and sparse else 1,
         positions=positions,
+        cached_numbers=style.latent.cached if style.latent else None,
+        headless=bare,
         counted=counted,
         notes=style.notes,
     )
@@ -123,7 +125,7 @@ def _counted(fields: Fields, default: str) -> tuple[str, bool]:
     """The class to count, and whether it is the bare model without a head."""
     named = fields.architecture()
     if named is None or named == default:
-        return default, False
+        return default, default.endswith("TextModel")
     if named.endswith(("ForCausalLM", "LMHeadModel")):
         return named, False
     if named.endswith("Model"):

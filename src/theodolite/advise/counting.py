@@ -19,8 +19,13 @@ def attention(
 ) -> int:
     """Queries, keys, values and the output map."""
     inner = heads * head_width
-    grouped = key_value_heads * head_width
-    return linear(width, inner, input_bias) + 2 * linear(width, grouped, input_bias) + linear(inner, width, output_bias)
+    seen = keys_and_values(width, head_width, key_value_heads, bias=input_bias)
+    return linear(width, inner, input_bias) + seen + linear(inner, width, output_bias)
+
+
+def keys_and_values(width: int, head_width: int, key_value_heads: int, *, bias: bool) -> int:
+    """The two maps of attention that are applied to what is looked at: of cross-attention, the encoder's tokens."""
+    return 2 * linear(width, key_value_heads * head_width, bias)
 
 
 def mlp(width: int, hidden: int, *, gated: bool, bias: bool) -> int:
@@ -47,7 +52,11 @@ class Experts:
 
 @dataclass(frozen=True)
 class Latent:
-    """Attention whose queries, keys and values pass through a narrow map: parameters of one layer, and its norms."""
+    """Attention whose queries, keys and values pass through a narrow map: parameters of one layer, and its norms.
+
+    `cached` are the numbers it keeps for a token: the narrow one of keys and values, and the rotated key.
+    """
 
     params: int
     norms: int
+    cached: int

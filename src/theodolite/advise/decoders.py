@@ -238,3 +238,20 @@ def phi(fields: Fields) -> Style:
 
 def phi3(fields: Fields) -> Style:
     return Style("Phi3ForCausalLM", vocab=32064, positions=4096, mlp_width=8192)
+
+
+def clip_text(fields: Fields) -> Style:
+    """CLIP's text encoder reads from left to right too; it ends in its features, not in a map to the vocabulary."""
+    return Style(
+        "CLIPTextModel",
+        vocab=49408,
+        tied=True,
+        positions=77,
+        mlp_width=2048,
+        gated=False,
+        norm_bias=True,
+        input_bias=True,
+        output_bias=True,
+        mlp_bias=True,
+        position_table=0,
+    )

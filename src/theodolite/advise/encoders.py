@@ -13,6 +13,8 @@ from theodolite.advise.fields import HEADS, MLP_WIDTH, POSITIONS, VOCAB, WIDTH, 
 from theodolite.advise.shape import ModelShape
 from theodolite.errors import BadInput
 
+PREDICTING = ("ForMaskedLM", "LMHeadModel", "ForCausalLM")  # classes with a map to the vocabulary
+
 
 @dataclass(frozen=True)
 class Encoder:
@@ -95,10 +97,16 @@ def count_encoder(fields: Fields, name: str, family: Encoder) -> ModelShape:
         active=sum(parts.values()),
         distinct_layers=distinct if distinct < depth else None,
         positions=positions,
+        headless=not _predicts(counted, family),
         exact=exact,
         counted=counted,
         notes=notes,
     )
+
+
+def _predicts(counted: str, family: Encoder) -> bool:
+    kind = counted.removeprefix(family.prefix)
+    return kind in PREDICTING or (kind == "ForPreTraining" and family.next_sentence)
 
 
 def _ends(
@@ -110,7 +118,7 @@ def _ends(
         masked += linear(rank, vocab, bias=family.second_bias)
     counted = fields.architecture() or f"{family.prefix}ForMaskedLM"
     kind = counted.removeprefix(family.prefix)
-    if kind in ("ForMaskedLM", "LMHeadModel", "ForCausalLM"):
+    if kind in PREDICTING:
         return counted, masked, False, ()
     if kind == "Model":
         return counted, 0, family.pooled, ()

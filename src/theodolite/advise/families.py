@@ -36,6 +36,7 @@ FAMILIES: dict[str, Reader] = {
     "phi3": read_causal(decoders.phi3),
     "deepseek_v2": read_causal(mixture.deepseek_v2),
     "deepseek_v3": read_causal(mixture.deepseek_v3),
+    "clip_text_model": read_causal(decoders.clip_text),
     "t5": read_text_to_text(T5),
     "mt5": read_text_to_text(MT5),
     "umt5": read_text_to_text(UMT5),

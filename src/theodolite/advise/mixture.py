@@ -127,6 +127,7 @@ def _deepseek(
         + linear(kv_rank, heads * (plain + value), bias=False)
         + linear(heads * value, width, bias),
         norms=kv_rank + (query_rank or 0),
+        cached=kv_rank + rotary,
     )
     expert_width = fields.size("moe_intermediate_size", expert_width)
     shared_width = fields.size("n_shared_experts", shared) * expert_width

@@ -8,6 +8,7 @@ from typing import Any
 
 from theodolite.advise.families import FAMILIES
 from theodolite.advise.fields import DEPTH, HEADS, VOCAB, WIDTH, Fields
+from theodolite.advise.other_networks import refuse_other_networks
 from theodolite.advise.shape import ModelShape
 from theodolite.advise.text_part import text_part
 from theodolite.advise.unknown import read_unknown
@@ -19,10 +20,11 @@ def read_config(config: Mapping[str, Any], name: str) -> ModelShape:
     inner, key = text_part(config, name)
     if key is not None:
         note = f"read: the language model in {key}; the other parts are not counted"
-        shape = read_config(inner, name)
-        return replace(shape, notes=(note, *shape.notes))
+        shape = read_config(inner, f"{key} of {name}")
+        return replace(shape, name=name, notes=(note, *shape.notes))
     fields = Fields(config, name)
     family = fields.text("model_type", "")
+    refuse_other_networks(fields, family)
     _require_sizes(fields, family)
     reader = FAMILIES.get(family)
     if reader is None:
@@ -40,4 +42,9 @@ def _require_sizes(fields: Fields, family: str) -> None:
         wanted.append(("vocabulary", VOCAB))
     missing = [f"{what} ({' or '.join(names)})" for what, names in wanted if not fields.has(*names)]
     if missing:
-        raise BadInput(f"{fields.name} does not state its {', '.join(missing)}: add these fields to the configuration")
+        told = f"{fields.name} does not state its {', '.join(missing)}"
+        if family and family not in FAMILIES:
+            raise BadInput(
+                f"{told}: the family '{family}' is not described here, so add these fields if it is a Transformer"
+            )
+        raise BadInput(f"{told}: add these fields to the configuration")

@@ -33,7 +33,8 @@ class Rated:
 
     def to_json(self) -> dict[str, Any]:
         shape = self.shape
-        sizes = ("depth", "width", "heads", "head_width", "key_value_heads", "mlp_width", "params", "params_in_blocks")
+        sizes = ("depth", "decoder_depth", "width", "heads", "head_width", "key_value_heads", "mlp_width")
+        sizes += ("params", "params_in_blocks")
         bounds = {"lower_log3": self.lower_log3, "upper_log3": self.upper_log3, "cap_log3": self.cap_log3}
         return {**{name: getattr(shape, name) for name in sizes}, "bounds": bounds, "cost": asdict(self.cost)}
 
@@ -82,11 +83,13 @@ class Advice:
         low, high = self.recommendation.depth_low, self.recommendation.depth_high
         range_ = counted(low, "layer") if low == high else f"{low} to {high} layers"
         new = self.advised.shape
-        example = f"{new.depth} of width {new.width} with {counted(new.heads, 'head')}"
+        if new.two_stacks:
+            range_ += ", encoder and decoder together"
+        example = f"{new.layers} of width {new.width} with {counted(new.heads, 'head')}"
         if self.given is None:
             return f"For {short(self.budget)} parameters the published fit advises {range_}: {example}."
         old = self.given.shape
-        verb, start = "is" if old.depth == 1 else "are", f"{counted(old.depth, 'layer')} of width {old.width}"
+        verb, start = "is" if old.depth == 1 else "are", f"{layers(old)} of width {old.width}"
         if self.regime.against_fit == "agrees":
             kept = f"{start} {verb} what the published fit advises for {short(old.params)} parameters ({range_})."
             return kept if new == old else f"{kept} With attention no wider than the network: {example}."
@@ -136,6 +139,10 @@ def short(count: float) -> str:
     letters = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
     size, letter = next(((size, letter) for size, letter in letters if rounded >= size), (1.0, ""))
     return f"{rounded / size:g}{letter}"
+
+
+def layers(shape: ModelShape) -> str:
+    return "1 layer" if shape.depth == 1 else f"{shape.layers} layers"
 
 
 def counted(count: int, noun: str) -> str:

@@ -16,10 +16,11 @@ OUTSIDE_BLOCKS = ("embedding", "positions", "head", "other")
 class ModelShape:
     """The shape of a Transformer as a configuration states it.
 
-    `depth` counts the blocks that one token passes in turn; an encoder–decoder has `decoder_depth` of them in its
-    decoder, included in `depth`. `parts` are parameters by part, each tensor once: the names in `OUTSIDE_BLOCKS`, and
-    `attention`, `mlp`, `router`, `norms` for the blocks. `active` are the parameters one token uses, which differ
-    from all of them in a mixture of experts. `exact` is false where a field had to be guessed; `notes` say which.
+    `depth` counts the blocks; an encoder–decoder has `decoder_depth` of them in its decoder, included in `depth`.
+    `parts` are parameters by part, each tensor once: the names in `OUTSIDE_BLOCKS`, and `attention`, `mlp`, `router`,
+    `norms` for the blocks. `active` are the parameters one token uses, which differ from all of them in a mixture of
+    experts and in an encoder–decoder: there a token of the decoder uses them, and one of the encoder those in
+    `encoder_token`. `exact` is false where a field had to be guessed; `notes` say which.
     """
 
     name: str
@@ -38,10 +39,13 @@ class ModelShape:
     parts: Mapping[str, int]
     active: int
     decoder_depth: int = 0
+    encoder_token: Mapping[str, int] = field(default_factory=dict)  # by part; empty where there is one stack
     distinct_layers: int | None = None  # fewer than `depth` where layers share their weights
     experts: int = 1
     active_experts: int = 1
     positions: int | None = None  # the longest input
+    cached_numbers: int | None = None  # kept for a token by one layer; None: its keys and values
+    headless: bool = False  # no map to the vocabulary: a tied table is only looked up
     exact: bool = True
     counted: str = ""  # the model class whose parameters these are
     notes: tuple[str, ...] = field(default_factory=tuple)
@@ -54,6 +58,15 @@ class ModelShape:
     def params_in_blocks(self) -> int:
         """N without embeddings."""
         return sum(count for part, count in self.parts.items() if part not in OUTSIDE_BLOCKS)
+
+    @property
+    def two_stacks(self) -> bool:
+        return 0 < self.decoder_depth < self.depth
+
+    @property
+    def layers(self) -> str:
+        """The depth as people read it: encoder + decoder where there are both."""
+        return f"{self.depth - self.decoder_depth} + {self.decoder_depth}" if self.two_stacks else f"{self.depth}"
 
     @property
     def attention_width(self) -> int:

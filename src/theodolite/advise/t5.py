@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from theodolite.advise.counting import attention, mlp, norm
+from theodolite.advise.counting import attention, keys_and_values, mlp, norm
 from theodolite.advise.fields import HEADS, LARGEST_DEPTH, VOCAB, WIDTH, Fields
 from theodolite.advise.shape import ModelShape
 from theodolite.errors import BadInput
@@ -51,16 +51,27 @@ def count_text_to_text(fields: Fields, name: str, family: TextToText) -> ModelSh
     buckets = fields.size("relative_attention_num_buckets", 32) * heads
     tables = encoder + decoder if family.bias_per_layer else (encoder > 0) + (decoder > 0)
     one_attention = attention(width, heads, head_width, heads, input_bias=False, output_bias=False)
+    one_mlp, one_norm = mlp(width, hidden, gated=gated, bias=False), norm(width, bias=False)
+    crossed = decoder * keys_and_values(width, head_width, heads, bias=False)
     parts = {
         "embedding": vocab * width,
         "positions": tables * buckets,
         "head": 0 if tied or headless else vocab * width,
-        "other": (1 if encoder_only else 2) * norm(width, bias=False),
+        "other": (1 if encoder_only else 2) * one_norm,
         "attention": (encoder + 2 * decoder) * one_attention,  # a decoder's layer also looks at the encoder
-        "mlp": (encoder + decoder) * mlp(width, hidden, gated=gated, bias=False),
+        "mlp": (encoder + decoder) * one_mlp,
         "router": 0,
-        "norms": (2 * encoder + 3 * decoder) * norm(width, bias=False),
+        "norms": (2 * encoder + 3 * decoder) * one_norm,
     }
+    encoder_token = {
+        "positions": (encoder if family.bias_per_layer else 1) * buckets,
+        "other": one_norm,
+        "attention": encoder * one_attention + crossed,
+        "mlp": encoder * one_mlp,
+        "norms": 2 * encoder * one_norm,
+    }
+    if encoder_only:
+        encoder_token = {}
     return ModelShape(
         name=fields.name,
         family=name,
@@ -76,9 +87,11 @@ def count_text_to_text(fields: Fields, name: str, family: TextToText) -> ModelSh
         embedding_rank=None,
         tied=tied,
         parts=parts,
-        active=sum(parts.values()),
+        active=sum(parts.values()) - sum(encoder_token.values()),
         decoder_depth=decoder,
+        encoder_token=encoder_token,
         positions=fields.optional("n_positions"),
+        headless=headless,
         counted=counted,
         notes=notes,
     )

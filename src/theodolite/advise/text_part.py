@@ -9,7 +9,13 @@ from theodolite.advise.fields import DEPTH, WIDTH, Fields
 
 KEYS = ("text_config", "language_config", "llm_config")
 # What the inner configuration leaves out, by the outer model_type.
-INNER_TYPE = {"gemma3": "gemma3_text", "llava": "llama", "llava_next": "llama", "mistral3": "mistral"}
+INNER_TYPE = {
+    "clip": "clip_text_model",
+    "gemma3": "gemma3_text",
+    "llava": "llama",
+    "llava_next": "llama",
+    "mistral3": "mistral",
+}
 
 
 def text_part(config: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from theodolite.advise.causal import Style, count_causal
-from theodolite.advise.counting import Experts, mlp
+from theodolite.advise.counting import Experts, keys_and_values, mlp
 from theodolite.advise.fields import HEADS, MLP_WIDTH, POSITIONS, VOCAB, WIDTH, Fields
 from theodolite.advise.images import count_image_model
 from theodolite.advise.shape import ModelShape
@@ -96,15 +96,25 @@ def _encoder_decoder(fields: Fields, family: str, first: str) -> ModelShape:
     inner = Fields(config, fields.name)
     style, assumed = _style(inner)
     shape = count_causal(inner, family, style)
+    one = {part: shape.parts[part] // shape.depth for part in ("attention", "norms")}
     parts = dict(shape.parts)
-    parts["attention"] += parts["attention"] * decoder // shape.depth
-    parts["norms"] += parts["norms"] * decoder // (2 * shape.depth)
+    parts["attention"] += decoder * one["attention"]
+    parts["norms"] += decoder * (one["norms"] // 2)
+    idle = shape.params - shape.active  # experts that a token does not take
+    crossed = keys_and_values(shape.width, shape.head_width, shape.key_value_heads, bias=style.input_bias)
+    encoder_token = {
+        "attention": encoder * one["attention"] + decoder * crossed,
+        "mlp": (parts["mlp"] - idle) * encoder // shape.depth,
+        "router": parts["router"] * encoder // shape.depth,
+        "norms": encoder * one["norms"],
+    }
     return replace(
         shape,
         exact=False,
         counted="",
         decoder_depth=decoder,
         parts=parts,
-        active=sum(parts.values()),
+        active=sum(parts.values()) - idle - sum(encoder_token.values()),
+        encoder_token=encoder_token,
         notes=(first, *assumed, "assumed: each decoder layer also attends to the encoder"),
     )

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.text import Text
 
-from theodolite.advise.result import Advice, Rated, short
+from theodolite.advise.bottlenecks import Bottleneck, percent
+from theodolite.advise.result import Advice, Rated, layers, short
 from theodolite.report.noted import NotedRow, print_noted, widths
 from theodolite.report.numbers import DASH
 
 _LINES: tuple[tuple[str, Callable[[Rated], str]], ...] = (
-    ("layers", lambda r: f"{r.shape.depth}"),
+    ("layers", lambda r: r.shape.layers),
     ("width", lambda r: f"{r.shape.width}"),
     ("heads × their width", lambda r: f"{r.shape.heads} × {r.shape.head_width}"),
     ("parameters", lambda r: f"{r.shape.params:,}"),
@@ -49,6 +50,12 @@ def print_advice(console: Console, advice: Advice) -> None:
     _told(
         console, "Costs", f"at {advice.advised.cost.context} tokens of context; see docs/advise.md for what is counted."
     )
+    if advice.judged.shape.two_stacks:
+        told = (
+            "layers are those of the encoder + those of the decoder. One token passes one of them: training is the "
+            "mean of both, the other numbers a token are of one that the decoder writes."
+        )
+        _told(console, "Encoder and decoder", told)
     for note in advice.judged.shape.notes:
         _told(console, "Note", note)
     _bottlenecks(console, advice)
@@ -64,20 +71,35 @@ def _theory(advice: Advice) -> str:
         ">": "depth and width add alike (Theorem 7.2); where that starts in training is what the fit says.",
         "=": "the border between Theorems 7.1 and 7.2.",
     }[relation]
-    return f"{shape.depth} layers {relation} log3({shape.width}) = {regime.log3_width:.1f}: {meaning}"
+    return f"{layers(shape)} {relation} log3({shape.width}) = {regime.log3_width:.1f}: {meaning}"
 
 
 def _bottlenecks(console: Console, advice: Advice) -> None:
     if not advice.bottlenecks:
         _told(console, "Bottlenecks", "none found.")
     for one in advice.bottlenecks:
-        share = f"{one.redundant_share:.0%} of the blocks' parameters, by counting. " if one.redundant_share else ""
-        _told(console, f"Bottleneck, {one.kind}", f"{share}{one.why}", "yellow")
+        _told(console, f"Bottleneck, {one.kind}", f"{_wasted(one)}{one.why} {_fate(one, advice)}", "yellow")
     kinds = {one.kind for one in advice.bottlenecks}
-    if advice.given is not None and advice.advised.shape != advice.given.shape:
-        gone = sorted(kinds - {one.kind for one in advice.left})
-        if gone:
-            _told(console, "Gone in the advised shape", ", ".join(gone))
+    for one in advice.left:
+        if one.kind not in kinds:
+            _told(console, f"Bottleneck of the advised shape alone, {one.kind}", f"{_wasted(one)}{one.why}", "yellow")
+
+
+def _wasted(one: Bottleneck) -> str:
+    return f"{percent(one.redundant_share)} of the blocks' parameters, by counting. " if one.redundant_share else ""
+
+
+def _fate(one: Bottleneck, advice: Advice) -> str:
+    """What becomes of it in the advised shape."""
+    if advice.given is None:
+        return "This is the advised shape's own."
+    if advice.advised.shape == advice.given.shape:
+        return "The advised shape is the given one: it is still there."
+    left = next((other for other in advice.left if other.kind == one.kind), None)
+    if left is None:
+        return "Gone in the advised shape."
+    share = f", {percent(left.redundant_share)} of its blocks" if left.redundant_share else ""
+    return f"Still there in the advised shape{share}."
 
 
 def _alternatives(console: Console, advice: Advice) -> None:
@@ -87,7 +109,7 @@ def _alternatives(console: Console, advice: Advice) -> None:
     for one in advice.alternatives:
         shape = one.shape
         cells = (
-            f"{shape.depth}",
+            shape.layers,
             f"{shape.width}",
             f"{shape.heads}",
             short(shape.params),

@@ -57,9 +57,19 @@ class Labels:
         x, y = point
         self.taken.append((x - radius, y - radius, x + radius, y + radius))
 
-    def place(self, point: Point, text: str, kind: str = "label", gap: float = 9.0, *, always: bool = False) -> str:
-        """The text element, or nothing where it would cover something."""
-        width, height = 0.62 * self.size * len(text), self.size  # a wide guess: fonts differ
+    def place(
+        self,
+        point: Point,
+        text: str,
+        kind: str = "label",
+        gap: float = 9.0,
+        *,
+        always: bool = False,
+        size: float | None = None,
+    ) -> str:
+        """The text element, or nothing where it would cover something; `size` of letters other than the usual."""
+        height = size or self.size
+        width = 0.62 * height * len(text)  # a wide guess: fonts differ
         x, y = point
         places = [
             (x + gap, y + 0.35 * height, "start"),
@@ -79,7 +89,7 @@ class Labels:
                 where = f'x="{left:.1f}" y="{base:.1f}" text-anchor="{anchor}"'
                 return f'<text class="{kind}" {where}>{escape(text)}</text>'
         if always:
-            return self.place(point, text, kind, gap + 6, always=gap < 120)
+            return self.place(point, text, kind, gap + 6, always=gap < 120, size=size)
         return ""
 
     def _free(self, box: Box) -> bool:

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from theodolite.advise.catalogue import models
 from theodolite.advise.recommend import fit_for
-from theodolite.advise.result import Advice, counted, short
+from theodolite.advise.result import Advice, layers, short
 from theodolite.advise.shape import ModelShape
 from theodolite.errors import BadInput
 from theodolite.report.drawing import Labels, LogAxis, Point, line, marker
-from theodolite.theory.shapes import FITTED_DEPTHS, Fit
+from theodolite.theory.shapes import FITTED_DEPTHS, Fit, dense_parameters
 
 WIDTH, HEIGHT = 980, 800
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 64, 150
+_STRONG = 15.0  # pixels kept for the letters of what the advice speaks of: 14, bold
 _DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096)
 
 # Lineages that look alike in their shapes: (name, form, families as configurations name them).
@@ -31,6 +32,7 @@ _LINEAGES = (
     ("ViT, DeiT", "bar", ("vit", "deit")),
 )
 _OTHERS = ("others", "hexagon")
+_FAR_FROM_DENSE = 1.5  # a factor between the parameters in the blocks and 12·L·d²
 # Worth a label first: the ends of the lineages.
 _KNOWN = (
     *("GPT-3", "GPT-2 XL", "GPT-2 small", "Llama 3.1 405B", "LLaMA 7B", "Llama 3.1 70B", "T5 11B", "ALBERT xxlarge"),
@@ -53,10 +55,13 @@ def draw_plane(advice: Advice, *, html: bool = False) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(_title(advice))}</title>"
-        "<style>:root{color-scheme:light dark}body{margin:0;overflow-x:auto;background:#fff}"
-        "@media(prefers-color-scheme:dark){"
-        "body{background:#15181b}}svg{display:block;width:100%;min-width:720px;max-width:1200px;height:auto;"
-        f"margin:auto}}</style></head>\n<body>\n{picture}\n</body></html>\n"
+        "<style>:root{color-scheme:light dark}body{margin:0;background:#fff}"
+        "@media(prefers-color-scheme:dark){body{background:#15181b}}"
+        ".plane{overflow-x:auto}"  # on a phone the picture moves inside its box: smaller, nobody could read it
+        ".plane>svg{display:block;width:100%;min-width:880px;max-width:1200px;height:auto;margin:auto}"
+        "</style></head>\n"
+        f'<body>\n<div class="plane" tabindex="0" role="region" aria-label="The picture">\n{picture}\n</div>\n'
+        "</body></html>\n"
     )
 
 
@@ -79,6 +84,7 @@ def _picture(advice: Advice) -> Iterator[str]:
     yield '<g clip-path="url(#plane-clip)">'
     yield from _curves(advice, x, y)
     yield "</g></svg>"
+    yield from _size_labels(x, y, labels)
     yield from _models(advice, x, y, labels)
     yield from _legend(advice)
     yield "</svg>"
@@ -120,7 +126,6 @@ def _curves(advice: Advice, x: LogAxis, y: LogAxis) -> Iterator[str]:
     for power in range(4, 18):  # N = 12·L·d²
         points = [(x(depth), y(math.sqrt(10**power / 12 / depth))) for depth in ends]
         yield line(points, "size")
-        yield _size_label(10**power, x, y)
     depths = [x.low * (x.high / x.low) ** (k / 160) for k in range(161)]
     boundary = [(x(depth), y(3.0**depth)) for depth in depths if depth < math.log(4 * y.high, 3)]
     yield line(boundary, "boundary")
@@ -139,14 +144,18 @@ def _curves(advice: Advice, x: LogAxis, y: LogAxis) -> Iterator[str]:
             yield line([(x(d), y(fit.width(d))) for d in part], kind)
 
 
-def _size_label(count: int, x: LogAxis, y: LogAxis) -> str:
-    """Where the line of this size enters the plane: on the left, or at the top."""
-    width, depth = math.sqrt(count / 12 / x.low), count / 12 / y.high**2
-    if y.low * 1.1 < width < y.high / 1.1:
-        return f'<text class="faint" x="{x(x.low) + 6:.1f}" y="{y(width) - 3:.1f}">{short(count)}</text>'
-    if x.low * 1.1 < depth < x.high / 1.3:
-        return f'<text class="faint" x="{x(depth) + 16:.1f}" y="{_TOP + 12}">{short(count)}</text>'
-    return ""
+def _size_labels(x: LogAxis, y: LogAxis, labels: Labels) -> Iterator[str]:
+    """Where the line of each size enters the plane: on the left, or at the top."""
+    for count in (10**power for power in range(4, 18)):
+        width, depth = math.sqrt(count / 12 / x.low), count / 12 / y.high**2
+        if y.low * 1.1 < width < y.high / 1.1:
+            left, base = x(x.low) + 6, y(width) - 3
+        elif x.low * 1.1 < depth < x.high / 1.3:
+            left, base = x(depth) + 16, _TOP + 12.0
+        else:
+            continue
+        labels.taken.append((left, base - 9, left + 7 * len(short(count)), base + 2))
+        yield f'<text class="faint" x="{left:.1f}" y="{base:.1f}">{short(count)}</text>'
 
 
 def _models(advice: Advice, x: LogAxis, y: LogAxis, labels: Labels) -> Iterator[str]:
@@ -155,7 +164,7 @@ def _models(advice: Advice, x: LogAxis, y: LogAxis, labels: Labels) -> Iterator[
     at: dict[str, Point] = {}
     for model in models():
         shape = model.shape
-        told = f"{model.name}: {counted(shape.depth, 'layer')} of width {shape.width}, {short(shape.params)} parameters"
+        told = _sizes(model.name, shape)
         places.setdefault((shape.depth, shape.width), {}).setdefault(_lineage(shape), []).append(told)
         at[model.name] = (x(shape.depth), y(shape.width))
     for (depth, width), lineages in places.items():
@@ -172,10 +181,9 @@ def _models(advice: Advice, x: LogAxis, y: LogAxis, labels: Labels) -> Iterator[
     for name, point in marked.items():
         labels.keep_free(point, 10)
         shape = _marked(advice)[name]
-        told = f"{name}: {counted(shape.depth, 'layer')} of width {shape.width}, {short(shape.params)} parameters"
-        yield marker("ring" if name == "advised" else "star", point, "mark", told)
+        yield marker("ring" if name == "advised" else "star", point, "mark", _sizes(name, shape))
     for name, point in marked.items():
-        yield labels.place(point, name, "strong", 13, always=True)
+        yield labels.place(point, name, "strong", 13, always=True, size=_STRONG)
     yield from _curve_labels(advice, x, y, labels)
     for name in (*_KNOWN, *(name for name in at if name not in _KNOWN)):
         if name in at:
@@ -205,6 +213,15 @@ def _legend(advice: Advice) -> Iterator[str]:
     yield f'<text class="soft" x="{_LEFT + 8 + column:.1f}" y="{base}">{told}</text>'
 
 
+def _sizes(name: str, shape: ModelShape) -> str:
+    """For the reader who hovers; a model far from its line of equal size is told with both numbers."""
+    told = f"{name}: {layers(shape)} of width {shape.width}, {short(shape.params)} parameters"
+    dense, blocks = dense_parameters(shape.depth, shape.width), shape.params_in_blocks
+    if not dense / _FAR_FROM_DENSE < blocks < dense * _FAR_FROM_DENSE:
+        told += f"; {short(blocks)} in the blocks, where 12·L·d² is {short(dense)}"
+    return told
+
+
 def _lineage(shape: ModelShape) -> int:
     found = (place for place, (_, _, families) in enumerate(_LINEAGES) if shape.family in families)
     return next(found, len(_LINEAGES))
@@ -220,7 +237,7 @@ def _title(advice: Advice) -> str:
 
 def _subtitle(advice: Advice) -> str:
     shape = advice.advised.shape
-    return f"advised for {short(advice.budget)} parameters: {counted(shape.depth, 'layer')} of width {shape.width}"
+    return f"advised for {short(advice.budget)} parameters: {layers(shape)} of width {shape.width}"
 
 
 def _description(advice: Advice) -> str:
