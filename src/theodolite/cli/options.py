@@ -6,12 +6,14 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
 
 from theodolite.errors import BadInput
 
@@ -118,13 +120,14 @@ class Bar:
 @contextmanager
 def progress_bar() -> Iterator[Bar]:
     console = Console(stderr=True)
+    whole = Column(no_wrap=True, min_width=7)  # what is going on gives way in a narrow terminal, the clocks do not
     columns = (
         SpinnerColumn(),
-        BarColumn(bar_width=24),
-        TimeElapsedColumn(),
+        BarColumn(bar_width=24, table_column=Column(min_width=10)),
+        TimeElapsedColumn(table_column=whole),
         TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
+        TimeRemainingColumn(table_column=replace(whole)),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         yield Bar(progress)

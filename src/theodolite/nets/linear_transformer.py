@@ -9,10 +9,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from theodolite.errors import BadInput
 from theodolite.nets.contract import Symmetry, choice, positive, register
 from theodolite.nets.positions import sinusoidal
-from theodolite.nets.transformer import TransformerBlock, attention_symmetries
+from theodolite.nets.transformer import TransformerBlock, attention_symmetries, check_blocks
 from theodolite.theory.cost import CHUNK
 from theodolite.theory.sensitivity import InfluenceLaw, attention_law
 
@@ -84,11 +83,9 @@ class LinearTransformer(nn.Module):
         causal: bool = True,
     ) -> None:
         super().__init__()
-        positive(features=features, outputs=outputs, depth=depth, width=width, heads=heads)
-        choice("block", block, ("serial", "parallel"))
+        positive(features=features, outputs=outputs)
+        check_blocks(depth, width, heads, block)
         choice("positions", positions, ("none", "sinusoidal"))
-        if width % heads:
-            raise BadInput(f"{heads} heads do not divide width {width}: choose a divisor of it")
         self.width, self.depth = width, depth
         self.positions, self.causal = positions, causal
         self.embed = nn.Linear(features, width)

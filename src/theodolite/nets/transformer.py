@@ -94,6 +94,14 @@ def hidden_keys(
     return torch.zeros(seen.shape, dtype=like.dtype, device=like.device).masked_fill(~seen, -math.inf)
 
 
+def check_blocks(depth: int, width: int, heads: int, block: str) -> None:
+    """Refuse what no stack of blocks can have."""
+    positive(depth=depth, width=width, heads=heads)
+    choice("block", block, ("serial", "parallel"))
+    if width % heads:
+        raise BadInput(f"{heads} heads do not divide width {width}: choose a divisor of it")
+
+
 @register(
     name="transformer",
     summary="softmax Transformer, pre-norm, serial or parallel blocks, with or without positions and a causal mask",
@@ -116,11 +124,9 @@ class Transformer(nn.Module):
         causal: bool = True,
     ) -> None:
         super().__init__()
-        positive(features=features, outputs=outputs, depth=depth, width=width, heads=heads)
-        choice("block", block, ("serial", "parallel"))
+        positive(features=features, outputs=outputs)
+        check_blocks(depth, width, heads, block)
         choice("positions", positions, ("none", "sinusoidal", "rotary"))
-        if width % heads:
-            raise BadInput(f"{heads} heads do not divide width {width}: choose a divisor of it")
         if positions == "rotary" and width < 2 * heads:
             raise BadInput(f"rotary positions turn pairs of numbers and {heads} heads of width {width} have one each")
         self.width, self.attention_width, self.depth = width, width // heads, depth
