@@ -171,8 +171,8 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
                 [Panel("", over_distance)],
                 log_x=True,
                 log_y=True,
-                caption=f"At {tokens} tokens. Recurrence forgets exponentially, convolution ends with its window, "
-                "attention spreads evenly.",
+                caption=f"At {tokens} tokens. A line that ends has reached exactly 0; one that bends down on these "
+                "axes falls faster than any power of the distance.",
             )
         )
     return figures

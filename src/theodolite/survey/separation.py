@@ -29,7 +29,8 @@ _PARTITIONS = ("left-right", "interleaved")
 _ARGUMENTS = ("depth", "width", "heads", "degree", "tokens", "features")
 _MEANING = (
     "The separation rank is the least number of products f(A)·g(B) that sum to the network's output, A and B being the "
-    "two sides of the input: 1 means that the sides do not interact, more means that the network ties them together."
+    "two sides of the input: one product has 1, a sum f(A) + g(B), whose sides do not interact either, at most 2; the "
+    "larger it is, the more strongly the network can tie the sides together."
 )
 _QUESTION = "Can it tie the halves of its input together, exactly?"
 _MOST_POINTS = {"quick": 1024, "standard": 4096, "full": 12288}
@@ -255,8 +256,7 @@ def _figure(axis: str, by_net: Mapping[str, Sequence[Row]]) -> Figure | None:
         y_label="separation rank",
         panels=panels,
         log_y=True,
-        caption="Solid: left-right. Dashed: interleaved; where only one line shows, the two coincide. Attention does "
-        "not care which tokens stand on which side; circuits of convolutions and recurrences do.",
+        caption="Solid: left-right. Dashed: interleaved; where only one line shows, the two coincide.",
     )
 
 
