@@ -1,4 +1,4 @@
-"""What every section says of nets it could not measure."""
+"""What sections share: rows by net, and what is said of nets that could not be measured."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from collections.abc import Sequence
 
 from theodolite.lab.cell import Row
 from theodolite.survey.section import Answer, Setting
+
+
+def by_net(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.cell.config["net"], []).append(row)
+    return found
 
 
 def failed(net: str, question: str, why: str) -> Answer:

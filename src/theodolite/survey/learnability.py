@@ -88,7 +88,6 @@ _EFFORT: dict[str, _Effort] = {
         fields={},
     ),
 }
-_SAME_SIDE = "whether we are on the same side of 90 % as the paper; a dash if we learnt too little to say"
 _COLUMNS = (
     Column("net", "network", numeric=False),
     Column("task", "task", numeric=False),

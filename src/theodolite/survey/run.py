@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -42,7 +42,8 @@ class SectionResult:
 
 @dataclass(frozen=True)
 class Survey:
-    """`reused` of the `asked` cells were in the store before. `command` makes it again."""
+    """`reused` of the `asked` cells were in the store before. `command` makes all of it again; a table or figure with a
+    command of its own is made by that alone."""
 
     nets: tuple[str, ...]
     preset: Preset
@@ -131,7 +132,7 @@ def run_survey(
         rows = (*_rows(one.cells, outcome), *one.refused)
         if rows or one.troubles:
             summary = one.section.summarise(rows, Setting(preset, spelt, shapes, one.troubles))
-            results.append(SectionResult(one.section.id, one.section.title, _commanded(summary, command), rows))
+            results.append(SectionResult(one.section.id, one.section.title, summary, rows))
     return Survey(
         nets=tuple(one.name for one in chosen),
         preset=preset,
@@ -189,15 +190,6 @@ def _rows(cells: Sequence[Cell], outcome: Outcome) -> tuple[Row, ...]:
         if cell.key in outcome.rows or cell.key in reasons
     ]
     return tuple(found)
-
-
-def _commanded(summary: Summary, command: str) -> Summary:
-    """Figures and tables that have no command of their own are made again by the whole survey."""
-    return replace(
-        summary,
-        tables=[table if table.command else replace(table, command=command) for table in summary.tables],
-        figures=[figure if figure.command else replace(figure, command=command) for figure in summary.figures],
-    )
 
 
 def _command(

@@ -9,7 +9,7 @@ from typing import Any
 from theodolite.lab.cell import Cell, Row
 from theodolite.measurement import canonical
 from theodolite.nets import nets
-from theodolite.survey.answers import failed, failures
+from theodolite.survey.answers import by_net, failed, failures
 from theodolite.survey.candidate import Candidate
 from theodolite.survey.section import (
     Answer,
@@ -130,21 +130,16 @@ class SeparationRankSection:
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         good = [row for row in rows if not row.error]
-        by_net: dict[str, list[Row]] = {}
-        for row in good:
-            by_net.setdefault(row.cell.config["net"], []).append(row)
-        tables = [_table(net, found, setting) for net, found in by_net.items()]
-        figures = [figure for axis in ("depth", "tokens") if (figure := _figure(axis, by_net))]
+        of_nets = by_net(good)
+        tables = [_table(net, found, setting) for net, found in of_nets.items()]
+        figures = [figure for axis in ("depth", "tokens") if (figure := _figure(axis, of_nets))]
         return Summary(_headline(good), tables, figures, (_MEANING, *failures(rows, setting)), _answers(rows, setting))
 
 
 def _answers(rows: Sequence[Row], setting: Setting) -> list[Answer]:
     """Of every net, its largest rank; theory agrees if every rank of it does."""
-    by_net: dict[str, list[Row]] = {}
-    for row in rows:
-        by_net.setdefault(row.cell.config["net"], []).append(row)
     answers = [failed(net, _QUESTION, why) for net, why in setting.troubles.items()]
-    for net, found in by_net.items():
+    for net, found in by_net(rows).items():
         good = [row for row in found if not row.error]
         if not good:
             answers.append(failed(net, _QUESTION, found[0].error or ""))
@@ -245,8 +240,8 @@ def _command(net: str, shape: Mapping[str, Any]) -> str:
     return f"theodolite rank {net}{arguments} --partition interleaved"
 
 
-def _figure(axis: str, by_net: Mapping[str, Sequence[Row]]) -> Figure | None:
-    panels = [panel for net, rows in by_net.items() if (panel := _panel(axis, net, rows))]
+def _figure(axis: str, of_nets: Mapping[str, Sequence[Row]]) -> Figure | None:
+    panels = [panel for net, rows in of_nets.items() if (panel := _panel(axis, net, rows))]
     if not panels:
         return None
     return Figure(

@@ -10,7 +10,7 @@ from theodolite.instruments.statistics import mean_interval
 from theodolite.lab.cell import Cell, Row
 from theodolite.nets.load import blueprint
 from theodolite.nets.size import own_name
-from theodolite.survey.answers import failed, failures
+from theodolite.survey.answers import by_net, failed, failures
 from theodolite.survey.candidate import Candidate
 from theodolite.survey.section import (
     Answer,
@@ -95,9 +95,7 @@ class SpectrumSection:
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         good = [row for row in rows if not row.error]
-        found: dict[str, list[Row]] = {}
-        for row in good:
-            found.setdefault(row.cell.config["net"], []).append(row)
+        found = by_net(good)
         broken = {row.cell.config["net"]: row.error or "" for row in rows if row.error}
         answers = [failed(net, _TIES, why) for net, why in {**broken, **setting.troubles}.items() if net not in found]
         for net, of_net in found.items():
