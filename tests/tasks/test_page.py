@@ -38,6 +38,7 @@ def test_the_drawn_examples_are_right():
         "recall": ({"keys": 3, "values": 3, "longest": 3}, "abc012", "012"),
         "parity": ({"bits": 6, "relevant": 3}, signs, signs),
         "majority": ({"bits": 5}, signs, signs),
+        "boolean": ({"function": "equality", "bits": 4}, signs, signs),
         "linear-periodic": ({"dimensions": 4}, None, None),
         "sawtooth": ({"folds": 2}, None, None),
     }

@@ -10,6 +10,7 @@ import torch
 
 from theodolite.errors import BadInput
 from theodolite.tasks import Batch, Task, list_tasks, make_task, tasks
+from theodolite.tasks.boolean import FUNCTIONS
 
 DTYPES = {"cross-entropy": torch.int64, "hinge": torch.float32, "square": torch.float32}
 
@@ -131,9 +132,11 @@ def test_members_and_calls_differ(task):
 def test_every_field_changes_the_data_or_the_spec(task):
     for entry in fields(task):
         tried = 0
-        for step in (1, -1):
+        own = getattr(task, entry.name)
+        others = list(FUNCTIONS.keys() - {own}) if isinstance(own, str) else [own + step for step in (1, -1, 2, -2)]
+        for other in others:
             try:
-                changed = replace(task, **{entry.name: getattr(task, entry.name) + step})
+                changed = replace(task, **{entry.name: other})
             except BadInput:
                 continue
             tried += 1

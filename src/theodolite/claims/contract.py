@@ -23,21 +23,47 @@ class Verdict:
     detail: str
 
 
+Decide = Callable[[Sequence[Row]], Verdict]
+
+
 @dataclass(frozen=True)
 class Claim:
     """`rule` says in words what `decide` computes; it is written before the run, and `changed` records a later change
-    of it or of the cells."""
+    of it or of the cells. A `heavy` claim trains for minutes: the survey leaves it to its full preset."""
 
     id: str
     statement: str
     source: str
     rule: str
     cells: Callable[[], Sequence[Cell]] = field(repr=False)
-    decide: Callable[[Sequence[Row]], Verdict] = field(repr=False)
+    decide: Decide = field(repr=False)
     changed: str = ""
+    heavy: bool = False
 
 
 claims: Registry[Claim] = Registry("claim")
+
+
+def claim(
+    id: str,
+    statement: str,
+    source: str,
+    rule: str,
+    cells: Callable[[], Sequence[Cell]],
+    changed: str = "",
+    heavy: bool = False,
+) -> Callable[[Decide], Decide]:
+    """Decorator: registers a claim that the function decides."""
+
+    def add(decide: Decide) -> Decide:
+        claims.add(id, Claim(id, statement, source, rule, cells, decide, changed, heavy))
+        return decide
+
+    return add
+
+
+def outcome(good: bool, decided: bool = True) -> Outcome:
+    return "undecided" if good and not decided else "holds" if good else "fails"
 
 
 def list_claims() -> list[dict[str, str]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from theodolite.claims.contract import Claim, Outcome, Verdict, claims
+from theodolite.claims.contract import Verdict, claim, outcome
 from theodolite.lab.cell import Cell, Row
 from theodolite.theory.attention import Bounds, attention_bounds, degree, mixing
 from theodolite.theory.bottleneck import T5_11B, T5_11B_PUBLISHED, excess_share
@@ -15,22 +15,8 @@ from theodolite.theory.cap import attention_cap
 _SOURCE = "Tensors for deep learning theory, "
 
 
-def _claim(
-    id: str, statement: str, place: str, rule: str, cells: Callable[[], Sequence[Cell]], changed: str = ""
-) -> Any:
-    def add(decide: Callable[[Sequence[Row]], Verdict]) -> Callable[[Sequence[Row]], Verdict]:
-        claims.add(id, Claim(id, statement, _SOURCE + place, rule, cells, decide, changed))
-        return decide
-
-    return add
-
-
 def _rank(net: str, shape: dict[str, Any], partition: str = "left-right", **options: Any) -> Cell:
     return Cell("separation-rank", {"net": net, "shape": shape, "partition": partition, **options})
-
-
-def _outcome(good: bool, decided: bool = True) -> Outcome:
-    return "undecided" if good and not decided else "holds" if good else "fails"
 
 
 # T1 — Claim 7.1: the matricised grid tensor
@@ -45,10 +31,10 @@ def _t1_cells() -> list[Cell]:
     ]
 
 
-@_claim(
+@claim(
     "T1",
     "The rank of the matricised grid tensor is at most the separation rank, whatever the templates.",
-    "Claim 7.1",
+    _SOURCE + "Claim 7.1",
     "Functions of known rank: no grid rank may exceed it, and from 2 templates on (2 features) it must be reached.",
     _t1_cells,
 )
@@ -56,7 +42,7 @@ def _t1(rows: Sequence[Row]) -> Verdict:
     above = [r for r in rows if r["rank"] > r["cap"]]
     short = [r for r in rows if r["details"]["templates"] >= r["shape"]["features"] and r["rank"] != r["cap"]]
     return Verdict(
-        _outcome(not above and not short),
+        outcome(not above and not short),
         predicted=[r["cap"] for r in rows],
         measured=[r["rank"] for r in rows],
         detail=f"{len(rows)} grids of sums of 1 to 4 products: {len(above)} above the known rank, "
@@ -82,10 +68,10 @@ def _t2_cells() -> list[Cell]:
     ]
 
 
-@_claim(
+@claim(
     "T2",
     "One weight setting with rank R shows rank at least R for almost all weights; special weights give at most that.",
-    "Claim 7.2",
+    _SOURCE + "Claim 7.2",
     "All of 12 draws of prime, weights and points must give one rank, and no special weights more than it.",
     _t2_cells,
 )
@@ -94,7 +80,7 @@ def _t2(rows: Sequence[Row]) -> Verdict:
     same = all(len(set(r["ranks"])) == 1 for r in generic)
     below = all(r["rank"] <= generic[0]["rank"] for r in special)
     return Verdict(
-        _outcome(same and below),
+        outcome(same and below),
         predicted={"one rank": True, "special at most": generic[0]["rank"]},
         measured={"draws": [list(r["ranks"]) for r in generic], "special": [r["rank"] for r in special]},
         detail=f"24 draws over 24 primes: {'one rank each' if same else 'ranks differ'}; "
@@ -138,11 +124,11 @@ def _balanced(tokens: int) -> list[str]:
     ]
 
 
-@_claim(
+@claim(
     "T3",
     "Attention's rank does not depend on the balanced partition; convolutional and recurrent circuits have an "
     "exponentially larger rank interleaved than left-right.",
-    "Proposition 7.1 and Fig. 7.4",
+    _SOURCE + "Proposition 7.1 and Fig. 7.4",
     "Attention: one rank over all balanced partitions of 4, 6 and 8 tokens. Circuits: the interleaved rank at least "
     "doubles with every two tokens; left-right, the rank of convolution and of one recurrent layer stays constant and "
     "that of two recurrent layers of width 2 grows by a constant step (a polynomial).",
@@ -183,7 +169,7 @@ def _t3(rows: Sequence[Row]) -> Verdict:
     )
     constant = all(len(set(r.values())) == 1 for r in flat)
     return Verdict(
-        _outcome(invariant and exponential and constant and polynomial),
+        outcome(invariant and exponential and constant and polynomial),
         predicted={
             "attention": "one rank per length",
             "interleaved": "doubles every 2 tokens",
@@ -244,7 +230,7 @@ def _bounds_verdict(rows: Sequence[Row]) -> Verdict:
         parts.append(f"the lower bound says nothing for {', '.join(open_lower)}")
     if open_upper:
         parts.append(f"the upper bound is open for {', '.join(open_upper)}: its cap lies above it")
-    return Verdict(_outcome(not failed, decided), predicted, measured, "; ".join(parts) + ".")
+    return Verdict(outcome(not failed, decided), predicted, measured, "; ".join(parts) + ".")
 
 
 _T4_RULE = (
@@ -253,10 +239,10 @@ _T4_RULE = (
 )
 
 
-@_claim(
+@claim(
     "T4",
     "For L < log3 d: 3^(L−2)·(log3(d−H) + a) ≤ log3 sep ≤ (3^L−1)/2·log3(d+H).",
-    "Theorem 7.1",
+    _SOURCE + "Theorem 7.1",
     _T4_RULE,
     lambda: [
         _lower_cell(1, 4, 1, 10),
@@ -273,10 +259,10 @@ def _t4(rows: Sequence[Row]) -> Verdict:
     return _bounds_verdict(rows)
 
 
-@_claim(
+@claim(
     "T5",
     "For L > log3 d: ½dL + b₁ + b₂ ≤ log3 sep ≤ 2dL + c₁ + c₂.",
-    "Theorem 7.2",
+    _SOURCE + "Theorem 7.2",
     _T4_RULE,
     lambda: [
         *(_lower_cell(6, 10, 1, tokens) for tokens in (4, 20)),
@@ -295,10 +281,10 @@ def _t5(rows: Sequence[Row]) -> Verdict:
 # T6 — Theorem 7.3: the embedding's rank
 
 
-@_claim(
+@claim(
     "T6",
     "An input embedding of rank r < d caps the separation rank as if the width were r.",
-    "Theorem 7.3",
+    _SOURCE + "Theorem 7.3",
     "Width 4 and depth 2 with r = 1 … 4: the exact rank equals the cap of width r, and grows with r.",
     lambda: [
         _rank("self-attention", {"depth": 2, "width": 4, "tokens": 10, "embedding_rank": r}, repeats=2)
@@ -309,7 +295,7 @@ def _t6(rows: Sequence[Row]) -> Verdict:
     predicted = [attention_cap(2, r["shape"]["embedding_rank"], 5, 5) for r in rows]
     measured = [r["rank"] for r in rows]
     return Verdict(
-        _outcome(measured == predicted and all(r["exact"] for r in rows)),
+        outcome(measured == predicted and all(r["exact"] for r in rows)),
         predicted,
         measured,
         f"Ranks {measured} for r = 1 to 4 at width 4, against the caps {predicted} of widths 1 to 4.",
@@ -334,10 +320,10 @@ def _t7_cells() -> list[Cell]:
     ]
 
 
-@_claim(
+@claim(
     "T7",
     "Attention width H·d_a beyond the width d buys no separation rank.",
-    "Section 7.3.2, mid-architecture bottlenecks",
+    _SOURCE + "Section 7.3.2, mid-architecture bottlenecks",
     "Fails if some rank with H·d_a > d exceeds the rank with H·d_a = d on the same line (heads at d_a = 1, d_a at one "
     "head); the cap must be the same for all.",
     _t7_cells,
@@ -352,7 +338,7 @@ def _t7(rows: Sequence[Row]) -> Verdict:
         for name, line in (("heads", along_heads), ("attention width", along_width))
     }
     return Verdict(
-        _outcome(not gains and len(caps) == 1),
+        outcome(not gains and len(caps) == 1),
         predicted={"no gain beyond": _T7_WIDTH, "cap": sorted(caps)},
         measured={"rank by heads (d_a = 1)": along_heads, "rank by attention width (one head)": along_width},
         detail=f"Width {_T7_WIDTH}, depth 2, 8 tokens. Read literally the claim "
@@ -393,10 +379,10 @@ def _t8_cells() -> list[Cell]:
     return degrees + mixed
 
 
-@_claim(
+@claim(
     "T8",
     "The output of depth L has degree 3^L and mixes (3^L − 1)/2 + 1 inputs.",
-    "Eq. 7.7 (Corollary 7.1)",
+    _SOURCE + "Eq. 7.7 (Corollary 7.1)",
     "The degree along a random line is 3^L for L = 1 to 5, and the largest set of tokens with a non-zero "
     "inclusion–exclusion difference has (3^L − 1)/2 + 1 members for L = 1 to 3, one more token being on offer.",
     _t8_cells,
@@ -406,7 +392,7 @@ def _t8(rows: Sequence[Row]) -> Verdict:
     predicted = [degree(d) for d in depths[:5]] + [mixing(d) for d in depths[5:]]
     measured = [r["degree"] for r in rows[:5]] + [r["mixing"] for r in rows[5:]]
     return Verdict(
-        _outcome(predicted == measured),
+        outcome(predicted == measured),
         predicted={"degrees": predicted[:5], "mixing": predicted[5:]},
         measured={"degrees": measured[:5], "mixing": measured[5:]},
         detail=f"Degrees {measured[:5]} for depths 1 to 5, {measured[5:]} tokens mixed for depths 1 to 3.",

@@ -1,6 +1,7 @@
 """What a net is asked to express or learn: a generator and an independent slow solver, one file a task."""
 
 from theodolite.tasks import (
+    boolean,
     copying,
     dyck,
     linear_periodic,
@@ -17,6 +18,7 @@ __all__ = [
     "Batch",
     "Task",
     "TaskSpec",
+    "boolean",
     "check_length",
     "copying",
     "dyck",

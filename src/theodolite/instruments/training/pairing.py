@@ -13,6 +13,7 @@ from torch.func import vmap
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from theodolite.errors import BadInput, NotApplicable, TheodoliteError
+from theodolite.nets.as_vector import AsVector
 from theodolite.nets.contract import nets
 from theodolite.nets.load import blueprint, seeded
 from theodolite.tasks.contract import Batch, Task
@@ -52,6 +53,8 @@ def pair(
 ) -> Pairing:
     """Build once, run once at the shortest and the longest length, and see what comes out.
 
+    A net that reads tokens takes a task's vector entry by entry and answers at the last (`AsVector`).
+
     `longest` is the greatest length that will be evaluated, the task's own in training unless given. Raises
     `NotApplicable` where a built-in net does not fit the task, `BadInput` where a user's net breaks the contract.
     """
@@ -62,12 +65,15 @@ def pair(
     lengths = _lengths(task, longest)
     given = {**task_sizes(net, task, longest), **(shape or {})}
     plan = blueprint(net, **given)
-    if plan.kind != spec.kind:
+    entry_by_entry = plan.kind == "sequence" and spec.kind == "vector" and plan.vocab is None
+    if entry_by_entry:
+        plan = blueprint(net, **{**given, **_entries(task)})
+    elif plan.kind != spec.kind:
         raise _misfit(registered, f"'{plan.name}' reads a {plan.kind} and '{task.name}' gives a {spec.kind}")
 
     def build(seed: int) -> nn.Module:
         with seeded(seed):
-            return plan.build()
+            return AsVector(plan.build()) if entry_by_entry else plan.build()
 
     try:
         module = build(0).eval()
@@ -113,12 +119,18 @@ def task_sizes(net: str | Callable[..., Any], task: Task, longest: int | None = 
     if not isinstance(net, str) or net not in nets:
         return sizes
     entry = nets[net]
-    if entry.kind != spec.kind:
-        read = {"sequence": "tokens", "vector": "a vector"}
-        raise NotApplicable(f"'{net}' reads {read[entry.kind]} and '{task.name}' gives {read[spec.kind]}")
+    if entry.kind == "vector" and spec.kind == "sequence":
+        raise NotApplicable(f"'{net}' reads a vector and '{task.name}' gives tokens")
+    if entry.kind == "sequence" and spec.kind == "vector":
+        sizes |= _entries(task)
     if "outputs" not in entry.arguments and spec.outputs != 1:
         raise NotApplicable(f"'{net}' has one output and '{task.name}' asks for {spec.outputs}")
     return {name: value for name, value in sizes.items() if name in entry.arguments}
+
+
+def _entries(task: Task) -> dict[str, int]:
+    """A vector as a sequence net reads it: one entry a token, the answer at the last."""
+    return {"features": 1, "tokens": task.spec.features}
 
 
 def _lengths(task: Task, longest: int | None) -> tuple[int | None, ...]:
