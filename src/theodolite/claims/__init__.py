@@ -1,6 +1,20 @@
 """Every claim of the sources: a prediction, the cells it needs and a rule fixed before the run."""
 
-from theodolite.claims import tensors
-from theodolite.claims.contract import Claim, Verdict, check_claims, claims, judge, list_claims
+from theodolite.claims import circuits, failures, limits, sawtooth, signal, tensors
+from theodolite.claims.contract import Claim, Verdict, check_claims, claims, judge, list_claims, ordered
 
-__all__ = ["Claim", "Verdict", "check_claims", "claims", "judge", "list_claims", "tensors"]
+__all__ = [
+    "Claim",
+    "Verdict",
+    "check_claims",
+    "circuits",
+    "claims",
+    "failures",
+    "judge",
+    "limits",
+    "list_claims",
+    "ordered",
+    "sawtooth",
+    "signal",
+    "tensors",
+]

@@ -66,8 +66,14 @@ def outcome(good: bool, decided: bool = True) -> Outcome:
     return "undecided" if good and not decided else "holds" if good else "fails"
 
 
+def ordered() -> list[Claim]:
+    """All claims: source by source, and by their numbers there."""
+    sources = "TPGS"
+    return sorted((claim for _, claim in claims.items()), key=lambda c: (sources.index(c.id[0]), int(c.id[1:])))
+
+
 def list_claims() -> list[dict[str, str]]:
-    return [{"id": c.id, "statement": c.statement, "source": c.source, "rule": c.rule} for _, c in claims.items()]
+    return [{"id": c.id, "statement": c.statement, "source": c.source, "rule": c.rule} for c in ordered()]
 
 
 def check_claims(
@@ -76,7 +82,7 @@ def check_claims(
     """Measure what the claims need and decide them; all claims when no ids are given."""
     from theodolite.lab.engine import run
 
-    chosen = [claims[name] for name in (ids or list(claims))]
+    chosen = [claims[name] for name in ids] if ids else ordered()
     results = []
     for number, claim in enumerate(chosen):
         started = time.perf_counter()

@@ -7,7 +7,21 @@ import traceback
 
 import typer
 
-from theodolite.cli import advise, claims, compare, learn, listing, rank, runs, survey, verify
+from theodolite.cli import (
+    advise,
+    claims,
+    compare,
+    express,
+    fixed_points,
+    learn,
+    listing,
+    rank,
+    reproduce,
+    runs,
+    signal,
+    survey,
+    verify,
+)
 from theodolite.errors import TheodoliteError
 from theodolite.version import __version__
 
@@ -23,9 +37,13 @@ app.command("survey")(survey.survey)
 app.command("advise")(advise.advise)
 app.command("rank")(rank.rank)
 app.command("verify")(verify.verify)
+app.command("express")(express.express)
+app.command("signal")(signal.signal)
 app.command("learn")(learn.learn)
 app.command("runs")(runs.runs)
 app.command("compare")(compare.compare)
+app.command("fixed-points")(fixed_points.fixed_points)
+app.command("reproduce")(reproduce.reproduce)
 app.add_typer(claims.app, name="claims")
 app.command("nets")(listing.nets)
 app.command("tasks")(listing.tasks)

@@ -40,6 +40,10 @@ def survey(
         str | None, typer.Option(help="Parameters of built-in nets, such as 64k; as many as your net's otherwise.")
     ] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Survey your net without built-in ones beside it.")] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="SECTION,…", help="Only these sections, such as matrix or learnability,cost."),
+    ] = None,
     out: Annotated[
         Path, typer.Option("--out", help="Folder for report.html and the store; what it has is not measured again.")
     ] = Path("survey"),
@@ -72,6 +76,7 @@ def survey(
             args=parse_arguments(arg),
             params=params,
             alone=alone,
+            only=[name.strip() for name in only.split(",")] if only else (),
             device=device,
             engine=engine,
             workers=workers or default_workers(device),

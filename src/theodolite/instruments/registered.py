@@ -1,6 +1,49 @@
 """Every measure that a cell can name: importing this module registers those that have files of their own."""
 
-from theodolite.instruments import cost, sensitivity, symmetry
+from theodolite.instruments import (
+    attention_limits,
+    cost,
+    enumeration,
+    failures,
+    fixed_points,
+    gradient,
+    implicit,
+    inductive_bias,
+    landscape,
+    linear_periodic,
+    log_law,
+    parity_gram,
+    pieces_measures,
+    sawtooth_training,
+    sensitivity,
+    signal_along,
+    symmetry,
+    target_signal,
+    tied,
+    witnesses,
+)
 from theodolite.instruments.measures import measures
 
-__all__ = ["cost", "measures", "sensitivity", "symmetry"]
+__all__ = [
+    "attention_limits",
+    "cost",
+    "enumeration",
+    "failures",
+    "fixed_points",
+    "gradient",
+    "implicit",
+    "inductive_bias",
+    "landscape",
+    "linear_periodic",
+    "log_law",
+    "measures",
+    "parity_gram",
+    "pieces_measures",
+    "sawtooth_training",
+    "sensitivity",
+    "signal_along",
+    "symmetry",
+    "target_signal",
+    "tied",
+    "witnesses",
+]

@@ -12,13 +12,14 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
+from theodolite.report.chart import chart_svg
 from theodolite.report.dots import dot_height
 from theodolite.report.first_screen import first_screen
 from theodolite.report.numbers import exact_value, format_value, json_value
 from theodolite.report.plots import panel_plots
 from theodolite.report.styles import styles
 from theodolite.report.verdict import agreement
-from theodolite.survey.section import Figure, Summary, Table
+from theodolite.survey.section import Chart, Figure, Summary, Table
 from theodolite.version import __version__
 
 
@@ -47,7 +48,7 @@ def render_page(
     stands below every table and figure that has none of its own.
     """
     shown, data = [], []
-    counts = {"table": 0, "figure": 0}
+    counts = {"table": 0, "figure": 0, "chart": 0}
     for section in sections:
         tables, figures = [], []
         for table in section.summary.tables:
@@ -58,9 +59,14 @@ def render_page(
             counts["figure"] += 1
             again = replace(figure, command=figure.command or command, order=nets)
             figures.append(_shown_figure(again, f"figure-{counts['figure']}"))
+        charts = []
+        for chart in section.summary.charts:
+            counts["chart"] += 1
+            charts.append(_shown_chart(replace(chart, command=chart.command or command), f"chart-{counts['chart']}"))
         anchor = "section-" + re.sub(r"[^A-Za-z0-9_-]+", "-", section.id)
         failures = _failures(section.summary)
-        shown.append({"anchor": anchor, "section": section, "tables": tables, "figures": figures, "failures": failures})
+        parts = {"tables": tables, "figures": figures, "charts": charts, "failures": failures}
+        shown.append({"anchor": anchor, "section": section, **parts})
         data.append(_section_data(section, tables, figures))
     verdicts = first_screen(
         [(section.id, answer) for section in sections for answer in section.summary.answers],
@@ -118,6 +124,10 @@ def _shown_table(table: Table, ident: str) -> dict[str, Any]:
 def _shown_figure(figure: Figure, ident: str) -> dict[str, Any]:
     height = dot_height(figure) if figure.kind == "dots" else None
     return {"id": ident, "figure": figure, "legend": styles(figure), "plots": panel_plots(figure), "height": height}
+
+
+def _shown_chart(chart: Chart, ident: str) -> dict[str, Any]:
+    return {"id": ident, "chart": chart, "drawing": Markup(chart_svg(chart))}
 
 
 def _failures(summary: Summary) -> list[str]:

@@ -2,6 +2,8 @@
 
 from theodolite.survey import learnability  # isort: split
 
+from theodolite.survey import matrix  # isort: split
+
 from theodolite.survey import sensitivity  # isort: split
 
 from theodolite.survey import spectrum  # isort: split
@@ -14,4 +16,4 @@ from theodolite.survey import cost  # isort: split
 
 from theodolite.survey import scoreboard
 
-__all__ = ["cost", "learnability", "scoreboard", "sensitivity", "separation", "spectrum", "symmetry"]
+__all__ = ["cost", "learnability", "matrix", "scoreboard", "sensitivity", "separation", "spectrum", "symmetry"]

@@ -88,6 +88,7 @@ def run_survey(
     args: Mapping[str, Any] | None = None,
     params: int | str | None = None,
     alone: bool = False,
+    only: Sequence[str] = (),
     device: str = "cpu",
     engine: str = "local",
     workers: int | None = None,
@@ -98,8 +99,9 @@ def run_survey(
     """Turn every instrument on nets: built-in ones, `file.py:Name`, or classes; those of `DEFAULT` when none is named.
 
     Built-in nets have `params` parameters, by default as many as the user's net at the same task, or the preset's
-    number. A user's net is compared with built-in ones unless `alone`; `args` are arguments of the nets that were
-    named. `out` is the folder of the store: what is in it is not measured again. `workers` processes run side by side.
+    number. `only` names the sections to run, all of them without it. A user's net is compared with built-in ones
+    unless `alone`; `args` are arguments of the nets that were named. `out` is the folder of the store: what is in it is
+    not measured again. `workers` processes run side by side.
     """
     started = time.perf_counter()
     if preset not in get_args(Preset):
@@ -112,7 +114,8 @@ def run_survey(
     if out is not None:
         refuse_foreign(out)
     chosen = candidates(named, DEFAULT, args, budget, BUDGET[preset], alone)
-    skipped, planned = _plan(chosen, preset)
+    wanted = {name: sections[name] for name in only or sections}
+    skipped, planned = _plan(chosen, preset, wanted)
     weights = {cell.key: one.section.seconds(cell) for one in planned for cell in one.cells}
     cells = sorted((cell for one in planned for cell in one.cells), key=lambda cell: -weights[cell.key])
     locations = {place(one.named()): location(one.net) for one in chosen}
@@ -124,7 +127,7 @@ def run_survey(
         outcome = run_campaign(
             cells, store, running, context, {"device": device}, listener, weigh=lambda cell: weights[cell.key]
         )
-    command = _command(chosen, named, preset, args, params, alone, device)
+    command = _command(chosen, named, preset, args, params, alone, only, device)
     spelt = {one.name: one.spelt for one in chosen}
     shapes = {one.name: shape for one in chosen if (shape := _shape(one))}
     results = []
@@ -153,11 +156,13 @@ def _shape(net: Candidate) -> Mapping[str, Any]:
         return {}
 
 
-def _plan(chosen: Sequence[Candidate], preset: Preset) -> tuple[tuple[str, ...], list[_Planned]]:
+def _plan(
+    chosen: Sequence[Candidate], preset: Preset, wanted: Mapping[str, Section]
+) -> tuple[tuple[str, ...], list[_Planned]]:
     """Every section's cells. A net that a section cannot be planned for fails there and nowhere else."""
     skipped: dict[str, None] = {}
     planned = []
-    for _, section in sections.items():
+    for section in wanted.values():
         cells: dict[str, Cell] = {}
         refused: list[Row] = []
         troubles: dict[str, str] = {}
@@ -199,6 +204,7 @@ def _command(
     args: Mapping[str, Any] | None,
     params: int | str | None,
     alone: bool,
+    only: Sequence[str],
     device: str,
 ) -> str:
     words = [net if isinstance(net, str) else one.name for net, one in zip(named, chosen, strict=False)]
@@ -206,5 +212,6 @@ def _command(
         words += ["--arg", f"{name}={value}"]
     words += [] if params is None else ["--params", str(params)]
     words += ["--alone"] if alone else []
+    words += ["--only", ",".join(only)] if only else []
     words += [] if device == "cpu" else ["--device", device]
     return shlex.join(["theodolite", "survey", *words, "--preset", preset])

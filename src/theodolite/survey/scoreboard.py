@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from theodolite.claims import claims, judge
+from theodolite.claims import Claim, claims, judge, ordered
 from theodolite.lab.cell import Cell, Row
 from theodolite.survey.candidate import Candidate
 from theodolite.survey.section import Column, Preset, Setting, Summary, Table, sections
@@ -37,7 +37,7 @@ class ScoreboardSection:
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         """Not in a quick survey: the claims do not depend on the networks."""
-        return [] if preset == "quick" else [cell for _, claim in claims.items() for cell in claim.cells()]
+        return [cell for claim in _decided(preset) for cell in claim.cells()]
 
     def seconds(self, cell: Cell) -> float:
         return 0.2
@@ -45,10 +45,17 @@ class ScoreboardSection:
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         found = {row.cell.key: row for row in rows}
         results = []
-        for _, claim in claims.items():
+        for claim in _decided(setting.preset):
             of_claim = [found[cell.key] for cell in claim.cells() if cell.key in found]
             results.append(judge(claim, of_claim, sum(row.facts.get("seconds", 0.0) for row in of_claim)))
         return scoreboard(results)
+
+
+def _decided(preset: Preset) -> list[Claim]:
+    """Claims that train for minutes are left to the full preset."""
+    if preset == "quick":
+        return []
+    return [claim for claim in ordered() if preset == "full" or not claim.heavy]
 
 
 def scoreboard(results: Sequence[Mapping[str, Any]]) -> Summary:

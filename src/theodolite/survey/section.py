@@ -101,6 +101,37 @@ class Figure:
     order: Sequence[str] = ()  # groups that have their place in the colours whether they are drawn here or not
 
 
+@dataclass(frozen=True)
+class Square:
+    """One square of a chart: `share` from 0 to 1 says how full its colour is, None that nothing is known."""
+
+    share: float | None
+    text: str
+    hover: str = ""
+
+
+@dataclass(frozen=True)
+class Board:
+    """Squares by row and column under one heading; `note` says what a square's text is."""
+
+    title: str
+    note: str
+    squares: Sequence[Sequence[Square]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Boards side by side with the same rows and columns, drawn without a script."""
+
+    title: str
+    alt: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    boards: Sequence[Board]
+    caption: str = ""
+    command: str = ""
+
+
 Standing = Literal["yes", "no", "partly", "unknown", "failed"]
 
 
@@ -133,6 +164,7 @@ class Summary:
     notes: Sequence[str] = field(default_factory=tuple)
     answers: Sequence[Answer] = field(default_factory=tuple)
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by net: a few values to stand at its name
+    charts: Sequence[Chart] = field(default_factory=tuple)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,101 @@
+"""`theodolite express`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from theodolite.cli.options import (
+    Arguments,
+    Json,
+    LogFile,
+    Seed,
+    Threads,
+    Verbose,
+    parse_arguments,
+    prepare,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from theodolite.witness.express import Expression
+
+_ANSWERS = {
+    True: "yes, it can",
+    False: "no, no choice of weights does",
+    None: "unknown",
+}
+
+
+def express(
+    task: Annotated[str, typer.Argument(help="A task (see 'theodolite tasks').")],
+    net: Annotated[
+        str,
+        typer.Option(help="A built-in net, or threshold, nand, linear or recurrent-threshold."),
+    ],
+    task_arg: Annotated[
+        list[str] | None,
+        typer.Option("--task-arg", metavar="KEY=VALUE", help="A field of the task; may be repeated."),
+    ] = None,
+    arg: Arguments = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Inputs to draw where not all can be looked at.")] = None,
+    json: Json = False,
+    seed: Seed = 0,
+    threads: Threads = None,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """Say whether an architecture can compute a task, with explicit weights that are checked on its inputs.
+
+    This asks what weights exist, not what training finds.
+    """
+    prepare(threads, verbose, log_file)
+    from theodolite.errors import BadInput
+    from theodolite.witness.express import express as find
+
+    shape = parse_arguments(arg)
+    reserved = [name for name in shape if name in ("task", "net", "task_args", "seed", "most", "samples")]
+    if reserved:
+        raise BadInput(f"'{reserved[0]}' is no argument of a net: remove it from --arg")
+    options: dict[str, Any] = {} if samples is None else {"samples": samples}
+    result = find(task, net, task_args=parse_arguments(task_arg, "--task-arg"), seed=seed, **options, **shape)
+    if json:
+        print_json(result.to_json())
+    else:
+        _show(result)
+
+
+def _show(result: Expression) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    fields = ", ".join(f"{name}={value}" for name, value in result.task_args.items())
+    lines = [("can it?", _ANSWERS[result.expressible]), ("why", result.reason)]
+    if result.witness is not None:
+        arguments = ", ".join(f"{name}={value}" for name, value in result.shape.items())
+        lines.append(("network", result.witness + (f" ({arguments})" if arguments else "")))
+        lines += [(name, _count(result, name)) for name in ("parameters", "units", "depth")]
+        lines.append(("checked", f"{result.criterion}, on {result.domain}"))
+        if result.errors is not None:
+            lines.append(("errors", f"{result.errors:,} of {result.verified_on:,}"))
+        if result.margin is not None:
+            lines.append(("margin", f"{result.margin:.4g}: how far the nearest answer is from being wrong"))
+        if result.explained_variance is not None:
+            lines.append(("explained", f"{result.explained_variance:.6g} of the answers' variance"))
+    elif result.checked:
+        lines.append(("checked", f"in {result.checked.get('arithmetic', 'the way the reason says')}"))
+    if result.source:
+        lines.append(("source", result.source))
+    console.print(f"{result.task} ({fields}) by {result.net}", style="bold", markup=False)
+    for name, text in lines:
+        console.print(f"  {name:<11}{text}", markup=False, soft_wrap=True)
+
+
+_MEANING = {"units": "nodes with a nonlinearity", "depth": "layers of them", "parameters": "numbers in it"}
+
+
+def _count(result: Expression, name: str) -> str:
+    counted = getattr(result, name)
+    theory = f"; theory says {result.predicted[name]:,}" if name in result.predicted else ""
+    return f"{counted:,} {_MEANING[name]}{theory}"

@@ -1,0 +1,134 @@
+"""`theodolite fixed-points`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from theodolite.cli.options import (
+    Device,
+    Json,
+    LogFile,
+    Seed,
+    Threads,
+    Verbose,
+    parse_arguments,
+    prepare,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from theodolite.instruments.fixed_points import FixedPoints
+
+_SAMPLING = "Sampling"
+
+
+def fixed_points(
+    map: Annotated[
+        str,
+        typer.Argument(
+            help="file.py:Name, a function of z (or of z and x) or an nn.Module; or logistic, tent, henon, rotation, "
+            "newton, linear, tanh."
+        ),
+    ],
+    size: Annotated[int | None, typer.Option(min=1, help="Numbers in z; a named map knows its own.")] = None,
+    x: Annotated[str | None, typer.Option(help="Numbers handed to the map as x: 0.5,1,−2.")] = None,
+    arg: Annotated[
+        list[str] | None, typer.Option("--arg", metavar="KEY=VALUE", help="An argument of the map; may be repeated.")
+    ] = None,
+    within: Annotated[str | None, typer.Option(help="Starts are drawn from this range in every entry: -1,1.")] = None,
+    starts: Annotated[int, typer.Option(min=2, rich_help_panel=_SAMPLING, help="How many starts.")] = 32,
+    steps: Annotated[int, typer.Option(min=1, rich_help_panel=_SAMPLING, help="Applications of the map.")] = 2000,
+    tolerance: Annotated[
+        float, typer.Option(rich_help_panel=_SAMPLING, help="A change below this, relative to 1 + |z|, is none.")
+    ] = 1e-9,
+    basin: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw which start ends where, over two entries of z, as .svg.")
+    ] = None,
+    json: Json = False,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    threads: Threads = None,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """What iterating a map does: it converges, repeats, is chaotic or diverges, and how fast."""
+    prepare(threads, verbose, log_file)
+    import torch
+
+    from theodolite.errors import BadInput
+    from theodolite.instruments import fixed_points as instrument
+    from theodolite.instruments.load_map import load_map
+    from theodolite.lab.files import check_writable, write_text
+
+    if basin is not None:
+        if basin.suffix.lower() != ".svg":
+            raise BadInput(f"the basin picture '{basin}' is drawn as SVG: give a file that ends in .svg")
+        check_writable(basin)
+    f, size, cube = load_map(map, size, parse_arguments(arg))
+    ends = _numbers(within, "--within") if within is not None else cube
+    if len(ends) != 2:
+        raise BadInput(f"--within '{within}' is no range: write two numbers, as in --within=-1,1")
+    given = None if x is None else torch.tensor(_numbers(x, "--x"), dtype=torch.float64)
+    options = {"size": size, "within": (ends[0], ends[1]), "tolerance": tolerance, "device": device}
+    found = instrument.fixed_points(f, given, starts=starts, steps=steps, seed=seed, **options)
+    document = {"map": map, **found.to_json()}
+    if basin is not None:
+        from theodolite.report.basin import draw_basin
+
+        plane = instrument.basin(f, given, steps=min(steps, 500), **options)
+        names = [f"{_kind(a.period)} at {_point(a.point)}" for a in plane.attractors]
+        write_text(basin, draw_basin(plane.label, names, plane.within, f"Where starts of {map} end"))
+        document["basin"] = str(basin)
+    if json:
+        print_json(document)
+    else:
+        _show(map, found, basin)
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    from theodolite.errors import BadInput
+
+    try:
+        return [float(part.replace("−", "-")) for part in text.split(",")]
+    except ValueError:
+        raise BadInput(f"{option} '{text}' is no list of numbers: write them with commas between, as 0.5,1") from None
+
+
+def _show(name: str, found: FixedPoints, basin: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    grid = Grid(show_header=False, box=None, padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row("map", f"{name} ({found.size} {'number' if found.size == 1 else 'numbers'})")
+    said = f"period {found.period}" if found.outcome == "period" else found.outcome
+    shares = ", ".join(f"{share:.0%} {what}" for what, share in found.shares.items())
+    grid.add_row("outcome", f"[bold]{said}[/bold]  ({shares} of {found.starts} starts)")
+    if found.lyapunov is not None:
+        low, high = found.interval or (found.lyapunov, found.lyapunov)
+        grid.add_row("Lyapunov exponent", f"{found.lyapunov:.4f} per step  ({low:.4f} to {high:.4f} over starts)")
+    if found.spectral_radius is not None:
+        grid.add_row("spectral radius", f"{found.spectral_radius:.4g}" + ("" if found.period == 1 else " per cycle"))
+    if found.steps_to_tolerance is not None:
+        grid.add_row("steps", f"{found.steps_to_tolerance:.0f} to {found.tolerance:g}")
+    for attractor in found.attractors[:4]:
+        grid.add_row("ends at", f"{_kind(attractor.period)} {_point(attractor.point)}, {attractor.share:.0%} of starts")
+    if len(found.attractors) > 4:
+        grid.add_row("", f"and {len(found.attractors) - 4} more")
+    grid.add_row("time", f"{found.seconds:.2f} s on {found.provenance.device}")
+    if basin is not None:
+        grid.add_row("basin", str(basin))
+    Console(highlight=False).print(grid)
+
+
+def _kind(period: int) -> str:
+    return "fixed point" if period == 1 else f"cycle of {period}"
+
+
+def _point(numbers: tuple[float, ...]) -> str:
+    shown = ", ".join(f"{number:.4g}" for number in numbers[:4])
+    return f"({shown}{', …' if len(numbers) > 4 else ''})"

@@ -1,0 +1,159 @@
+"""`theodolite signal`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from theodolite.cli.options import (
+    Arguments,
+    Device,
+    Json,
+    LogFile,
+    Seed,
+    Threads,
+    Verbose,
+    prepare,
+    print_json,
+    progress_bar,
+    shape_arguments,
+)
+
+if TYPE_CHECKING:
+    from theodolite.instruments.gradient import Signal
+
+_SHAPE, _OTHER = "Shape of the net", "Classes other than parity"
+
+
+def signal(
+    net: Annotated[str, typer.Option(help="A built-in net (see 'theodolite nets') or file.py:Name.")] = "mlp",
+    family: Annotated[
+        str,
+        typer.Option(
+            "--class", help="parity, linear-periodic, random, graph, scrambled, or file.py:Name of a function."
+        ),
+    ] = "parity",
+    bits: Annotated[int, typer.Option(min=1, help="Bits, or dimensions, of the input.")] = 10,
+    loss: Annotated[str, typer.Option(help="square, hinge (also called margin) or logistic.")] = "square",
+    subclass: Annotated[
+        str, typer.Option(help="Which parities: all, degree=3, prefixes, or subsets of bits: 0,1|2,4,5.")
+    ] = "all",
+    draws: Annotated[int, typer.Option(min=1, help="Draws of the weights that are averaged over.")] = 1,
+    depth: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Number of layers.")] = None,
+    width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token in a layer.")] = None,
+    heads: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Attention heads per layer.")] = None,
+    arg: Arguments = None,
+    members: Annotated[int, typer.Option(rich_help_panel=_OTHER, min=2, help="Functions drawn from the class.")] = 256,
+    radius: Annotated[float, typer.Option(rich_help_panel=_OTHER, help="Norm of v in cos⟨v, x⟩.")] = 4.0,
+    inputs: Annotated[
+        str | None, typer.Option(rich_help_panel=_OTHER, help="cube (all ±1 bits) or normal (drawn).")
+    ] = None,
+    samples: Annotated[int, typer.Option(rich_help_panel=_OTHER, min=32, help="Inputs that are drawn.")] = 16384,
+    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    json: Json = False,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    threads: Threads = None,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """Gradient signal: how much the gradient at the start says about which function is to be learnt.
+
+    The variance of the gradient over a class of targets, beside the bound that Theorem 1 of Shalev-Shwartz et al. 2017
+    puts on it. For parities exact, over all 2^bits of them at once.
+    """
+    prepare(threads, verbose, log_file)
+    from theodolite.instruments.gradient import signal as measure
+
+    shape = shape_arguments({"depth": depth, "width": width, "heads": heads}, arg)
+    with progress_bar() as bar:
+        result = measure(
+            net,
+            family=family,
+            bits=bits,
+            loss=loss,
+            subclass=subclass,
+            draws=draws,
+            members=members,
+            radius=radius,
+            inputs=inputs,
+            samples=samples,
+            dtype=dtype,
+            seed=seed,
+            device=device,
+            progress=bar.step,
+            **shape,
+        )
+    if json:
+        print_json(result.to_json())
+    else:
+        _show(result)
+
+
+def _show(result: Signal) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    grid = Grid(show_header=False, box=None, padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in _lines(result):
+        grid.add_row(label, text)
+    console = Console(highlight=False)
+    console.print(grid)
+    if result.by_degree is None or result.share_by_degree is None:
+        return
+    console.print("\nSignal of a parity by the number of its bits (mean of ‖E[χ g]‖², logarithmic bars):")
+    spectrum = Grid(show_header=True, box=None, padding=(0, 2, 0, 0))
+    for column in ("bits", "signal", "of all power"):
+        spectrum.add_column(column, justify="right", no_wrap=True)
+    spectrum.add_column("", no_wrap=True)
+    for degree, (value, share) in enumerate(zip(result.by_degree, result.share_by_degree, strict=True)):
+        spectrum.add_row(str(degree), f"{value:.2e}", f"{share:.2%}", _bar(value, result.by_degree))
+    console.print(spectrum)
+    console.print("The lower the bar, the less the gradient says of such a parity where training starts.")
+
+
+def _lines(result: Signal) -> list[tuple[str, str]]:
+    if result.exact and result.identity_error is not None:
+        how = f"exact: all {2**result.bits:,} inputs; Parseval's identity holds to {result.identity_error:.0e}"
+    elif result.exact:
+        how = f"exact over all {2**result.bits:,} inputs"
+    else:
+        how = f"estimated from {result.details['inputs']:,} drawn inputs"
+    if result.interval is not None:
+        low, high = result.interval
+        how += f"; 95 % between {low:.3g} and {high:.3g}"
+    variance = f"[bold]{result.variance:.4g}[/bold]  ({how})"
+    if not result.details.get("resolved", True):
+        variance += "; the noise of the drawn inputs swamps it"
+    bound = f"{result.bound:.4g} = G²/|H|" if result.applies else f"{result.bound:.4g} = λ·G²/|H|"
+    why = "orthogonal members: Theorem 1 applies"
+    if not result.applies:
+        d = result.details
+        why = (
+            f"not orthogonal (correlations up to {d['largest_correlation']:.2g}), so λ = {d['largest_eigenvalue']:.3g}"
+        )
+    chosen = "" if result.subclass == "all" else f", {result.subclass}"
+    lines = [
+        ("net", f"{result.net}, {result.parameters:,} parameters"),
+        ("class", f"{result.family}{chosen}: {result.members:,} targets of {result.bits} inputs, {result.loss} loss"),
+        ("variance", variance),
+        ("bound", f"{bound}  ({why})"),
+        ("ratio", f"{result.ratio:.4g}"),
+        ("G²", f"{result.gradient_power:.4g}, the mean squared gradient of the output"),
+    ]
+    if result.details.get("whole_family") is not None:
+        lines.append(("whole class", f"{result.details['whole_family']:.4g}, of which the members are a sample"))
+    return [*lines, ("time", f"{result.seconds:.2f} s on {result.provenance.device}")]
+
+
+def _bar(value: float, all_values: tuple[float, ...]) -> str:
+    """Thirty blocks for the largest, none for what is a hundred millionth of it."""
+    from math import log10
+
+    top = max(all_values)
+    if value <= 0 or top <= 0:
+        return ""
+    return "█" * max(1, round(30 * (1 + log10(value / top) / 8))) if value > top * 1e-8 else "▏"

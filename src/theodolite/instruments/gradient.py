@@ -1,0 +1,291 @@
+"""How much the gradient at given weights says about which parity is to be learnt: Var(H, F, w), exactly.
+
+F_S(w) is the expected loss of the net on the target χ_S over all 2^d inputs. With g(x) = ∂p(x)/∂w,
+
+    square loss ½(p − h)²:      ∇F_S = E[p g] − E[χ_S g]
+    margin loss r(p·h), h = ±1:  r′(p h) h = (r′(p) − r′(−p))/2 + h (r′(p) + r′(−p))/2, so
+                                 ∇F_S = a vector the same for all S + E[χ_S s g], s = (r′(p) + r′(−p))/2
+
+so in both cases what differs between targets is a Walsh–Hadamard transform of s·g (s = −1 for the square loss), taken
+for all 2^d parities at once. Parseval's identity Σ_S ‖E[χ_S s g]‖² = E‖s g‖² checks every run (`identity_error`).
+
+The **signal spectrum** is the mean of ‖E[χ_S s g]‖² over the parities of each degree |S|.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from theodolite.errors import BadInput, NotEnoughMemory
+from theodolite.instruments.device import device_name, free_bytes, resolve_device
+from theodolite.instruments.example_gradients import ExampleGradients, example_gradients
+from theodolite.instruments.measures import measures
+from theodolite.instruments.statistics import mean_interval
+from theodolite.instruments.subclass import Subclass, read_subclass
+from theodolite.instruments.training.pairing import pair
+from theodolite.instruments.walsh import cube, degrees, walsh_hadamard
+from theodolite.measurement import SCHEMA, Provenance, finite
+from theodolite.nets.contract import positive
+from theodolite.tasks.contract import Task, make_task
+from theodolite.theory.gradient import variance_bound
+
+Net = str | nn.Module | Callable[..., Any]
+Progress = Callable[[str, float], None]
+
+LOSSES = ("square", "hinge", "logistic")
+_DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+@dataclass(frozen=True)
+class Signal:
+    """`variance` is Var(H, F, w) and `bound` what Theorem 1 allows it, G²/|H|; means over `draws` of the weights, with
+    an interval where there are several. `exact`: over all inputs and all targets, up to rounding, of which
+    `identity_error` is the measure. `by_degree[k]` is the mean signal of parities of k bits (None for other classes).
+    """
+
+    net: str
+    family: str
+    subclass: str
+    bits: int
+    loss: str
+    members: int
+    parameters: int
+    draws: int
+    variance: float
+    bound: float
+    ratio: float
+    exact: bool
+    interval: tuple[float, float] | None
+    by_degree: tuple[float, ...] | None
+    share_by_degree: tuple[float, ...] | None
+    identity_error: float | None
+    mean_norm: float
+    gradient_power: float
+    applies: bool
+    method: str
+    dtype: str
+    seconds: float
+    provenance: Provenance
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "quantity": "gradient-signal", **finite(asdict(self))}
+
+
+def signal(
+    net: Net,
+    *,
+    family: str | Callable[..., Any] = "parity",
+    bits: int = 10,
+    loss: str = "square",
+    subclass: str | Sequence[Sequence[int]] = "all",
+    draws: int = 1,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: str = "float32",
+    members: int = 256,
+    radius: float = 4.0,
+    inputs: str | None = None,
+    samples: int = 16384,
+    progress: Progress | None = None,
+    **shape: Any,
+) -> Signal:
+    """Var(H, F, w) of a class of targets at the weights a net starts from (a module: at its own).
+
+    `family`: parity, linear-periodic, random, graph, scrambled, or `file.py:Name` of a function that returns a
+    (members, inputs) matrix of targets. `subclass` of the parities: all, degree=k, prefixes, or subsets of bits.
+    `members`, `radius`, `inputs` (cube or normal) and `samples` belong to the other classes.
+    """
+    positive(bits=bits, draws=draws, members=members, samples=samples)
+    if loss not in (*LOSSES, "margin"):
+        raise BadInput(f"the loss '{loss}' is unknown: use {', '.join(LOSSES)} (margin is hinge)")
+    if dtype not in _DTYPES:
+        raise BadInput(f"gradients are not taken in '{dtype}': use float32 or float64")
+    loss = "hinge" if loss == "margin" else loss
+    options = {"draws": draws, "seed": seed, "device": device, "dtype": dtype, "progress": progress}
+    if family != "parity":
+        if subclass != "all":
+            raise BadInput(f"the subclass '{subclass}' is one of parities: leave it out, or use the class parity")
+        from theodolite.instruments.function_classes import class_signal
+
+        extra = {"members": members, "radius": radius, "inputs": inputs, "samples": samples}
+        return class_signal(net, family, bits=bits, loss=loss, **extra, **options, **shape)
+    return _parity_signal(net, bits, loss, subclass, shape, **options)
+
+
+@measures.register("gradient-signal")
+def _gradient_signal(config: Mapping[str, Any], seed: int, device: str, progress: Any = None) -> dict[str, Any]:
+    """config: net, shape, and any argument of `signal`."""
+    options = {k: v for k, v in config.items() if k not in ("net", "shape")}
+    seed %= 2**62  # every draw adds to it
+    return signal(
+        config["net"], seed=seed, device=device, progress=progress, **options, **config.get("shape", {})
+    ).to_json()
+
+
+def _parity_signal(
+    net: Net,
+    bits: int,
+    loss: str,
+    subclass: str | Sequence[Sequence[int]],
+    shape: dict[str, Any],
+    draws: int,
+    seed: int,
+    device: str,
+    dtype: str,
+    progress: Progress | None,
+) -> Signal:
+    started = time.perf_counter()
+    where, number = resolve_device(device), _DTYPES[dtype]
+    chosen = read_subclass(subclass, bits)
+    check_bits(bits, number, where)
+    name, build = builder(net, make_task("parity", {"bits": bits, "relevant": 1}), shape)
+    inputs = cube(bits, number, where)
+    found: list[ParitySpectrum] = []
+    gradients = None
+    for draw in range(draws):
+        gradients = example_gradients(build(seed + draw), inputs, name)
+        found.append(parity_spectrum(gradients, loss, chosen, progress))
+    assert gradients is not None
+    variances = [each.variance for each in found]
+    bounds = [variance_bound(each.gradient_power, chosen.members) for each in found]
+    by_degree = torch.stack([each.by_degree for each in found]).mean(dim=0)
+    total = float(sum(each.power.sum() for each in found)) / draws
+    counts = torch.bincount(degrees(bits, where), minlength=bits + 1).to(by_degree)
+    return Signal(
+        net=name,
+        family="parity",
+        subclass=chosen.name,
+        bits=bits,
+        loss=loss,
+        members=chosen.members,
+        parameters=gradients.parameters,
+        draws=draws,
+        variance=sum(variances) / draws,
+        bound=sum(bounds) / draws,
+        ratio=sum(variances) / sum(bounds) if sum(bounds) else 0.0,
+        exact=True,
+        interval=mean_interval(variances),
+        by_degree=tuple(by_degree.tolist()),
+        share_by_degree=tuple((by_degree * counts / (total or 1.0)).tolist()),
+        identity_error=max(each.identity_error for each in found),
+        mean_norm=sum(each.mean_norm for each in found) / draws,
+        gradient_power=sum(each.gradient_power for each in found) / draws,
+        applies=True,
+        method=f"Walsh–Hadamard transform, gradients by {gradients.method}",
+        dtype=dtype,
+        seconds=time.perf_counter() - started,
+        provenance=Provenance.here(seed, device_name(where)),
+        details={
+            "signal_power": total,
+            "largest_ratio": max(v / b if b else 0.0 for v, b in zip(variances, bounds, strict=True)),
+            # What rounding alone puts into every entry of the spectrum.
+            "rounding": float(torch.finfo(number).eps ** 2) * total / 2**bits,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class ParitySpectrum:
+    """`power[s]` is ‖E[χ_S s g]‖², the squared signal of parity number s."""
+
+    power: Float[Tensor, " parities"]
+    by_degree: Float[Tensor, " degree"]
+    variance: float
+    mean_norm: float
+    gradient_power: float
+    identity_error: float
+
+
+def parity_spectrum(
+    gradients: ExampleGradients, loss: str, subclass: Subclass, progress: Progress | None = None
+) -> ParitySpectrum:
+    """The signal of all parities, and its variance over the subclass."""
+    outputs = gradients.outputs
+    size = len(outputs)
+    bits = size.bit_length() - 1
+    slopes = loss_slopes(outputs, loss)
+    mask = subclass.mask(outputs.device)
+    power, squared_mean = _transform(gradients, slopes / size, mask.to(outputs.dtype), progress)
+    direct = float((gradients.power * slopes.double().square()).mean())
+    level = degrees(bits, outputs.device)
+    sums = torch.zeros(bits + 1, dtype=power.dtype, device=power.device).index_add_(0, level, power)
+    squared_mean /= subclass.members**2
+    return ParitySpectrum(
+        power=power,
+        by_degree=sums / torch.bincount(level, minlength=bits + 1),
+        variance=max(0.0, float(power[mask].sum()) / subclass.members - squared_mean),
+        mean_norm=squared_mean**0.5,
+        gradient_power=float(gradients.power.mean()),
+        identity_error=abs(float(power.sum()) - direct) / direct if direct else 0.0,
+    )
+
+
+def _transform(
+    gradients: ExampleGradients, slopes: Tensor, mask: Tensor, progress: Progress | None
+) -> tuple[Tensor, float]:
+    """Σ_j ĝ_j(S)² of every S, and ‖Σ_{S in the subclass} ĝ(S)‖²."""
+    power = torch.zeros(len(slopes), dtype=torch.float64, device=slopes.device)
+    squared = torch.zeros((), dtype=torch.float64, device=slopes.device)
+    numbers = torch.arange(len(slopes), device=slopes.device)
+    bits = len(slopes).bit_length() - 1
+    for layer in gradients.layers:
+        if not layer.raw:
+            continue
+        # An input bit is a parity itself: times x_j, the coefficient of S becomes that of S with j added or removed.
+        neighbours = [numbers ^ (1 << j) for j in range(bits)] + [numbers] * layer.bias
+        masks = torch.stack([mask[other] for other in neighbours], dim=1)
+        for back in layer.back.split(max(1, (1 << 24) // len(slopes))):
+            transformed = walsh_hadamard(back * slopes)
+            own = transformed.square().sum(dim=0).double()
+            for other in neighbours:
+                power += own[other]
+            squared += (transformed @ masks).double().square().sum()
+            if progress:
+                progress("transforming gradients", len(back) * len(neighbours) / gradients.parameters)
+    for block in gradients.blocks(skip_raw=True):
+        transformed = walsh_hadamard(block.mul_(slopes))
+        power += torch.linalg.vecdot(transformed, transformed, dim=0).double()
+        squared += (transformed @ mask).double().square().sum()
+        if progress:
+            progress("transforming gradients", len(block) / gradients.parameters)
+    return power, float(squared)
+
+
+def loss_slopes(outputs: Tensor, loss: str) -> Tensor:
+    """s(x): what multiplies the target in the gradient."""
+    if loss == "square":
+        return -torch.ones_like(outputs)
+    if loss == "logistic":  # r′(t) = −1/(1 + eᵗ), and r′(t) + r′(−t) = −1
+        return torch.full_like(outputs, -0.5)
+    return -((outputs < 1).to(outputs.dtype) + (outputs > -1).to(outputs.dtype)) / 2
+
+
+def builder(net: Net, task: Task, shape: dict[str, Any]) -> tuple[str, Callable[[int], nn.Module]]:
+    """The net's name, and what builds it for the task from a seed; a module keeps its weights whatever the seed."""
+    if isinstance(net, nn.Module):
+        if shape:
+            raise BadInput(f"a {type(net).__name__} is built already, so '{next(iter(shape))}' cannot be set")
+        return type(net).__name__, lambda _: net
+    pairing = pair(net, task, shape)
+    return pairing.name, pairing.build
+
+
+def check_bits(bits: int, dtype: torch.dtype, device: torch.device) -> None:
+    """Refuse a cube that does not fit, and say which one does. The inputs and a dozen numbers an input are needed."""
+    size = torch.finfo(dtype).bits // 8
+    needed = lambda count: (2 * count + 24) * size << count
+    free = free_bytes(device) // 2
+    if bits > 60 or needed(bits) > free:
+        most = max(count for count in range(1, 60) if needed(count) <= free)
+        raise NotEnoughMemory(
+            f"{bits} bits are 2^{bits} inputs, which need {needed(min(bits, 500)) / 2**30:.3g} GiB, and "
+            f"{free / 2**30:.1f} GiB may be used on {device}: use at most {most} bits"
+        )

@@ -1,0 +1,67 @@
+"""The picture of a map's basins: one square per start, coloured by where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+_COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#eeca3b", "#72b7b2", "#ff9da6", "#9d755d")
+_DIVERGES, _NEITHER = "#ffffff", "#333333"
+_SIDE, _MARGIN = 480, 44
+
+
+def draw_basin(labels: Sequence[Sequence[int]], names: Sequence[str], within: tuple[float, float], title: str) -> str:
+    """An SVG. `labels` index `names`, −1 diverges, −2 neither; rows from low to high. Runs of one label are one bar."""
+    rows = len(labels)
+    cell = _SIDE / rows
+    bars = []
+    for number, row in enumerate(labels):
+        top = _MARGIN + _SIDE - (number + 1) * cell
+        for start, end, label in _runs(row):
+            if label != -1:
+                place = f'x="{_MARGIN + start * cell:.2f}" y="{top:.2f}"'
+                size = f'width="{(end - start) * cell:.2f}" height="{cell + 0.2:.2f}"'
+                bars.append(f'<rect {place} {size} fill="{_colour(label)}"/>')
+    used = sorted({label for row in labels for label in row}, key=lambda label: (label < 0, abs(label)))
+    legend = []
+    for number, label in enumerate(used[:12]):
+        name = names[label] if label >= 0 else "diverges" if label == -1 else "neither repeats nor diverges"
+        y = _MARGIN + 14 + 22 * number
+        left = _MARGIN + _SIDE + 18
+        legend.append(f'<rect x="{left}" y="{y - 11}" width="14" height="14" fill="{_colour(label)}" stroke="#888"/>')
+        legend.append(f'<text x="{left + 20}" y="{y}">{escape(name)}</text>')
+    low, high = (f"{end:g}".replace("-", "−") for end in within)
+    bottom = _MARGIN + _SIDE + 18
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_MARGIN + _SIDE + 300} {_SIDE + 2 * _MARGIN}" '
+            'font-family="sans-serif" font-size="13" fill="#222">',
+            '<rect width="100%" height="100%" fill="#ffffff"/>',
+            f'<text x="{_MARGIN}" y="{_MARGIN - 16}" font-size="15">{escape(title)}</text>',
+            f'<rect x="{_MARGIN}" y="{_MARGIN}" width="{_SIDE}" height="{_SIDE}" fill="#ffffff" stroke="#888"/>',
+            '<g shape-rendering="crispEdges">',
+            *bars,
+            "</g>",
+            f'<text x="{_MARGIN}" y="{bottom}">{low}</text>',
+            f'<text x="{_MARGIN + _SIDE}" y="{bottom}" text-anchor="end">{high}</text>',
+            f'<text x="{_MARGIN - 6}" y="{_MARGIN + _SIDE}" text-anchor="end">{low}</text>',
+            f'<text x="{_MARGIN - 6}" y="{_MARGIN + 12}" text-anchor="end">{high}</text>',
+            *legend,
+            "</svg>\n",
+        ]
+    )
+
+
+def _runs(row: Sequence[int]) -> list[tuple[int, int, int]]:
+    """(start, end, label) of equal neighbours."""
+    found: list[tuple[int, int, int]] = []
+    for place, label in enumerate(row):
+        if found and found[-1][2] == label:
+            found[-1] = (found[-1][0], place + 1, label)
+        else:
+            found.append((place, place + 1, label))
+    return found
+
+
+def _colour(label: int) -> str:
+    return _COLOURS[label % len(_COLOURS)] if label >= 0 else _DIVERGES if label == -1 else _NEITHER

@@ -1,0 +1,139 @@
+"""Whether an architecture can compute a task: a witness that is checked, a proof that none exists, or neither."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from theodolite.errors import BadInput
+from theodolite.nets.contract import canonical_arguments, nets
+from theodolite.nets.size import count_parameters
+from theodolite.registry import unknown
+from theodolite.tasks.contract import Task, make_task
+from theodolite.witness.boolean_nets import ARGUMENTS
+from theodolite.witness.boolean_tasks import settings
+from theodolite.witness.contract import Impossible, Witness
+from theodolite.witness.domain import MOST_INPUTS, SAMPLES
+from theodolite.witness.registered import architectures, constructions
+from theodolite.witness.verify import Verification, verify_network
+
+
+@dataclass(frozen=True)
+class Expression:
+    """`expressible`: True for a witness whose check found no error, False for a checked proof, else None.
+
+    `parameters`, `units` and `depth` are counted on the witness, `predicted` holds theory's numbers under these names.
+    Parameters of threshold networks are the weights that are not 0 and one bias a unit, of other nets all that
+    training would change. `checked` is what a proof was checked by.
+    """
+
+    task: str
+    task_args: Mapping[str, Any]
+    net: str
+    shape: Mapping[str, Any]
+    expressible: bool | None
+    witness: str | None
+    reason: str
+    source: str | None = None
+    parameters: int | None = None
+    units: int | None = None
+    depth: int | None = None
+    predicted: Mapping[str, int] = field(default_factory=dict)
+    verified_on: int = 0
+    exhaustive: bool = False
+    domain: str | None = None
+    criterion: str | None = None
+    errors: int | None = None
+    error_bound: float | None = None
+    margin: float | None = None
+    largest_error: float | None = None
+    explained_variance: float | None = None
+    checked: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def express(
+    task: str | Task,
+    net: str,
+    *,
+    task_args: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    most: int = MOST_INPUTS,
+    samples: int = SAMPLES,
+    **shape: Any,
+) -> Expression:
+    """Try what is known about `net`, in order, and check it: on all inputs up to `most`, beyond on `samples` drawn.
+
+    `net` is a registered net, whose arguments `shape` may fix, or an architecture of witnesses alone: threshold, nand,
+    linear, recurrent-threshold. A witness that is found wrong is never reported as one.
+    """
+    started = time.perf_counter()
+    made = _task(task, task_args)
+    shape = _shape(net, {name: value for name, value in shape.items() if value is not None})
+    about = {"task": made.name, "task_args": settings(made), "net": net, "seed": seed}
+    failed: list[str] = []
+    for construction in constructions(net):
+        found = construction(made, shape)
+        if isinstance(found, Impossible):
+            told = {"witness": None, "reason": found.reason, "source": found.source, "checked": dict(found.checked)}
+            return _finished(started, **about, shape=shape, expressible=False, **told)
+        if isinstance(found, Witness):
+            check = verify_network(found.module, made, seed, most, samples)
+            if check.right:
+                return _finished(started, **about, expressible=True, **_of_witness(found, check, shape))
+            failed.append(f"'{found.name}' was wrong on {_wrong(check)}")
+    known = f"no witness is known for {net} on {made.name}{' in this shape' if shape else ''}, and no proof against one"
+    reason = f"a witness failed its check: {'; '.join(failed)}" if failed else known
+    return _finished(started, **about, shape=shape, expressible=None, witness=None, reason=reason)
+
+
+def _task(task: str | Task, arguments: Mapping[str, Any] | None) -> Task:
+    if isinstance(task, str):
+        return make_task(task, arguments or {})
+    if arguments:
+        raise BadInput(f"the task '{task.name}' is made already: give its fields when making it, or its name here")
+    return task
+
+
+def _shape(net: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The shape with the net's own names; an unknown net or argument is answered with the near one."""
+    if net in nets:
+        return canonical_arguments(net, given, nets[net].arguments)
+    if net not in architectures():
+        raise BadInput(unknown("net", net, sorted({*architectures(), *nets})))
+    return canonical_arguments(net, given, dict.fromkeys(ARGUMENTS.get(net, ())))
+
+
+def _wrong(check: Verification) -> str:
+    if check.errors is None:
+        return f"{check.domain}: {check.explained_variance:.3g} of the variance explained"
+    return f"{check.errors:,} of {check.verified_on:,} inputs"
+
+
+def _of_witness(found: Witness, check: Verification, asked: Mapping[str, Any]) -> dict[str, Any]:
+    checked = {f.name: getattr(check, f.name) for f in fields(check) if f.name != "right"}
+    bounded = not check.exhaustive and check.error_bound is not None
+    share = f"; at most {check.error_bound:.2g} of all are wrong, with 95 % confidence" if bounded else ""
+    if check.errors is None:
+        share = f"; it is an approximation, which explains {check.explained_variance:.4g} of the answers' variance"
+    return {
+        "witness": found.name,
+        "reason": f"the witness is right on {check.domain}{share}",
+        "source": found.source,
+        "parameters": count_parameters(found.module),
+        "units": found.units,
+        "depth": found.depth,
+        "shape": {**asked, **found.shape},
+        "predicted": dict(found.predicted),
+        **checked,
+    }
+
+
+def _finished(started: float, **values: Any) -> Expression:
+    return Expression(**values, seconds=round(time.perf_counter() - started, 3))

@@ -1,0 +1,70 @@
+"""Finite automata that answer after every symbol, for the tasks on strings and for well-nested brackets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from theodolite.tasks.boolean import Boolean
+from theodolite.tasks.contract import Task
+from theodolite.tasks.dyck import Dyck
+from theodolite.tasks.parity import Parity
+from theodolite.tasks.parity_check import ParityCheck
+
+MOST_ARROWS = 2000  # a network has one unit for each
+
+
+@dataclass(frozen=True)
+class StateMachine:
+    """`arrows` map (state, symbol) to the next state; a pair that no input of the task leads to may be missing.
+    `says` is the answer in a state: the class, or ±1 on sign vectors, whose symbols are 0 for +1 and 1 for −1."""
+
+    name: str
+    symbols: int
+    start: int
+    arrows: Mapping[tuple[int, int], int]
+    says: Mapping[int, int]
+
+
+def state_machine(task: Task) -> StateMachine | None:
+    given: Any = task  # its fields are those of its own kind
+    if isinstance(task, ParityCheck):
+        arrows = {(odd, bit): odd ^ bit for odd in (0, 1) for bit in (0, 1)} | {(odd, 2): odd for odd in (0, 1)}
+        return StateMachine("parity so far", 3, 0, arrows, {0: 0, 1: 1})
+    if isinstance(task, Parity) and given.relevant == given.bits:
+        arrows = {(odd, bit): odd ^ bit for odd in (0, 1) for bit in (0, 1)}
+        return StateMachine("parity so far", 2, 0, arrows, {0: 1, 1: -1})
+    if isinstance(task, Boolean) and given.function == "brackets":
+        return _levels(given.bits // 2)
+    if isinstance(task, Dyck):
+        return _stacks(given.types, given.depth)
+    return None
+
+
+def _levels(highest: int) -> StateMachine:
+    """How many brackets are open; none can close any more above `highest`. −1, a true bit, opens."""
+    dead = highest + 1
+    arrows = {(dead, bit): dead for bit in (0, 1)}
+    for level in range(highest + 1):
+        arrows[level, 1] = level + 1
+        arrows[level, 0] = level - 1 if level else dead
+    return StateMachine("brackets open", 2, 0, arrows, {s: -1 if s == 0 else 1 for s in range(dead + 1)})
+
+
+def _stacks(types: int, depth: int) -> StateMachine | None:
+    """A state for every stack of open brackets."""
+    states = sum(types**height for height in range(depth + 1))
+    if (types + 1) * states > MOST_ARROWS:
+        return None
+    stacks = [stack for height in range(depth + 1) for stack in itertools.product(range(types), repeat=height)]
+    number = {stack: i for i, stack in enumerate(stacks)}
+    arrows = {}
+    for stack, state in number.items():
+        if len(stack) < depth:
+            arrows |= {(state, kind): number[(*stack, kind)] for kind in range(types)}
+        if stack:
+            arrows[state, types + stack[-1]] = number[stack[:-1]]
+    says = {state: stack[-1] if stack else types for stack, state in number.items()}
+    return StateMachine("stack of open brackets", 2 * types, 0, arrows, says)

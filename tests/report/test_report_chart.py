@@ -1,0 +1,61 @@
+"""Charts of squares: what stands where, in the page and alone in a file."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from theodolite.report.chart import chart_svg
+from theodolite.report.page import RenderedSection, render_page
+from theodolite.survey.section import Board, Chart, Square, Summary
+
+SVG = "{http://www.w3.org/2000/svg}"
+CHART = Chart(
+    "What is learnt",
+    "two tasks by two nets",
+    ["copy & paste", "parity"],
+    ["mlp", "lstm"],
+    [
+        Board("Expressible", "parameters", [[Square(1, "12", "all <256> inputs"), Square(None, "?")]] * 2),
+        Board("Learnt", "seeds", [[Square(0.5, "2/4"), Square(0, "0/4")], [Square(1, "4/4"), Square(0, "0/4")]]),
+    ],
+    caption="Fuller is better.",
+)
+
+
+def drawn(alone: bool) -> ElementTree.Element:
+    return ElementTree.fromstring(chart_svg(CHART, alone))
+
+
+def test_every_word_and_square_is_there_and_inside_the_picture():
+    for alone in (False, True):
+        picture = drawn(alone)
+        width, height = (float(n) for n in picture.get("viewBox", "").split()[2:])
+        words = [text.text for text in picture.iter(f"{SVG}text")]
+        assert {"copy & paste", "parity", "mlp", "lstm", "Expressible", "Learnt", "2/4", "12", "?"} <= set(words)
+        squares = [rect for rect in picture.iter(f"{SVG}rect") if rect.get("rx")]
+        assert len(squares) == 8
+        assert len({(rect.get("x"), rect.get("y")) for rect in squares}) == 8
+        assert all(float(r.get("x", 0)) + float(r.get("width", 0)) <= width for r in squares)
+        assert all(float(r.get("y", 0)) + float(r.get("height", 0)) <= height for r in squares)
+
+
+def test_a_fuller_share_is_a_fuller_colour_and_nothing_known_is_dotted():
+    squares = [rect for rect in drawn(True).iter(f"{SVG}rect") if rect.get("rx")]
+    fullness = {rect.get("fill-opacity"): rect.get("stroke-dasharray") for rect in squares}
+    assert [dash for opacity, dash in fullness.items() if opacity == "0.00"] == ["2 3"]
+    assert [opacity for opacity, dash in fullness.items() if dash is None] == ["0.60", "0.32", "0.04"]
+
+
+def test_only_a_file_of_its_own_has_its_own_colours():
+    assert "var(--" in chart_svg(CHART)
+    assert "var(--" not in chart_svg(CHART, alone=True)
+
+
+def test_the_page_holds_the_drawing_its_caption_and_its_command():
+    page = render_page(
+        "t", "s", [RenderedSection("m", "Matrix", Summary("Head.", charts=[CHART]))], {}, (), command="theodolite x"
+    )
+    assert "all &lt;256&gt; inputs" in page
+    assert "Fuller is better." in page
+    assert page.count("theodolite x") >= 1
+    assert "plotly" not in page.split("<script type=")[0].lower()
