@@ -110,8 +110,19 @@ FULL = Setting(
             for width in (100, 400)
             if width == 100 or bias == "drawn"
         ),
-        Network("rnn", 32),
-        Network("transformer", 16),
+    ),
+)
+ARCHITECTURES = Setting(
+    bits=(8,),
+    degrees=(1, 2, 3, 4, 5),
+    seeds=5,
+    steps=3000,
+    sequence_steps=3000,
+    every=50,
+    draws=10,
+    tested=512,
+    networks=tuple(
+        Network(name, 16) for name in ("rnn", "lstm", "convolution", "transformer", "linear-transformer")
     ),
 )
 
@@ -327,10 +338,13 @@ def pairs_of_degrees(cells: list[dict], limit: int) -> list[dict[str, object]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="JSON file, read first where it is there")
-    parser.add_argument("--full", action="store_true", help="14 bits, 6 degrees, 10 seeds, 18 networks")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--full", action="store_true", help="14 bits, 6 degrees, 10 seeds, 16 perceptrons")
+    which.add_argument("--architectures", action="store_true", help="networks of tokens instead, at 8 bits")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
-    setting, device = FULL if options.full else QUICK, torch.device(options.device)
+    setting = FULL if options.full else ARCHITECTURES if options.architectures else QUICK
+    device = torch.device(options.device)
     asked = json.loads(json.dumps(asdict(setting)))
     document = json.loads(options.out.read_text()) if options.out.exists() else {"networks": {}}
     if document.get("setting", asked) != asked:
