@@ -1,10 +1,11 @@
 """Theodolite surveys what a neural architecture can express, and what gradient descent can make it learn.
 
-`separation_rank` measures how strongly a network ties two groups of inputs together, exactly where it is polynomial;
-`verify` checks a certificate of such a rank; `learn` trains networks on tasks, many at once, `runs` reads what was
-kept and `compare` sets it side by side; `run_survey` turns all instruments on networks; `advise_shape` says which
-depth, width and heads fit a budget; `check_claims` puts the sources' theorems beside measurements; `list_nets` and
-`list_tasks` show what is registered.
+`express` says by explicit weights what an architecture can compute, `signal` what the gradient says before training,
+`learn` what training finds, `runs` reads what was trained and `compare` sets it side by side; `separation_rank`
+measures how strongly a network ties two groups of inputs together, exactly where it is polynomial, and `verify` checks
+a certificate of it; `run_survey` turns all instruments on networks; `advise_shape` says which depth, width and heads
+fit a budget; `check_claims` puts the sources' theorems beside measurements and `reproduce` published figures beside
+ours.
 """
 
 from __future__ import annotations
@@ -13,33 +14,33 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from theodolite.errors import TheodoliteError
-from theodolite.partition import Partition
 from theodolite.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from theodolite.advise.advice import advise_shape
     from theodolite.claims.contract import check_claims
+    from theodolite.claims.reproduce import reproduce
     from theodolite.instruments.certificate import verify
+    from theodolite.instruments.gradient import signal
     from theodolite.instruments.separation import separation_rank
     from theodolite.lab.compare import compare
     from theodolite.lab.learn import learn
     from theodolite.lab.runs import runs
-    from theodolite.nets.contract import list_nets
     from theodolite.survey.run import run_survey
-    from theodolite.tasks.contract import list_tasks
+    from theodolite.witness.express import express
 
 __all__ = [
-    "Partition",
     "TheodoliteError",
     "advise_shape",
     "check_claims",
     "compare",
+    "express",
     "learn",
-    "list_nets",
-    "list_tasks",
+    "reproduce",
     "run_survey",
     "runs",
     "separation_rank",
+    "signal",
     "verify",
 ]
 
@@ -48,13 +49,18 @@ _HOMES = {
     "advise_shape": "theodolite.advise.advice",
     "check_claims": "theodolite.claims",
     "compare": "theodolite.lab.compare",
+    "express": "theodolite.witness.express",
     "learn": "theodolite.lab.learn",
-    "list_nets": "theodolite.nets",
-    "list_tasks": "theodolite.tasks",
+    "reproduce": "theodolite.claims.reproduce",
     "run_survey": "theodolite.survey.run",
     "runs": "theodolite.lab.runs",
     "separation_rank": "theodolite.instruments.separation",
+    "signal": "theodolite.instruments.gradient",
     "verify": "theodolite.instruments.certificate",
+    # Shown in their own modules now, and still found here by those who import them so.
+    "Partition": "theodolite.partition",
+    "list_nets": "theodolite.nets",
+    "list_tasks": "theodolite.tasks",
 }
 
 

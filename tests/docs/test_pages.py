@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 import theodolite
+from theodolite.nets import list_nets
 
 from .blocks import PAGES, ROOT, blocks, command_tree, run_python
 
@@ -69,7 +70,7 @@ def test_every_public_name_is_documented() -> None:
 
 def test_every_polynomial_net_is_documented() -> None:
     page = (DOCS / "networks.md").read_text(encoding="utf-8")
-    for net in theodolite.list_nets():
+    for net in list_nets():
         shown = (
             re.search(rf"^## {net['name']}$", page, re.MULTILINE) if net["polynomial"] else f"`{net['name']}`" in page
         )
