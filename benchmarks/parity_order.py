@@ -121,9 +121,7 @@ ARCHITECTURES = Setting(
     every=50,
     draws=10,
     tested=512,
-    networks=tuple(
-        Network(name, 16) for name in ("rnn", "lstm", "convolution", "transformer", "linear-transformer")
-    ),
+    networks=tuple(Network(name, 16) for name in ("rnn", "lstm", "convolution", "transformer", "linear-transformer")),
 )
 
 

@@ -33,8 +33,16 @@ def test_json_is_what_the_function_returns(call):
 def test_text_puts_the_counted_number_beside_theorys(call):
     text = call("parity", "--net", "threshold", "--task-arg", "bits=8").stdout
     assert "yes, it can" in text
-    assert "6 nodes with a nonlinearity; theory says 6" in text
+    assert "6 nodes with a nonlinearity (theory: 6)" in text
+    assert "2 layers of them (theory: 2)" in text
     assert "0 of 256" in text
+
+
+def test_one_is_singular_and_a_bound_is_called_one(call):
+    text = call("boolean", "--net", "mlp", "--task-arg", "function=multiplexer", "--task-arg", "bits=6").stdout
+    assert "1 layer of them (theory: 1)" in text
+    assert "4 nodes with a nonlinearity (theory: at most 32)" in text
+    assert "1 node with a nonlinearity" in call("majority", "--net", "mlp", "--task-arg", "bits=5").stdout
 
 
 def test_a_proof_and_a_gap_are_told_apart(call):

@@ -142,6 +142,29 @@ def test_a_short_parity_is_learnt_and_a_long_one_is_not():
     assert easy["shorter"] == "800 of 50,000 iterations"
 
 
+@pytest.mark.parametrize(("steps", "looks"), [(7, [7]), (10, [5, 10]), (12, [5, 10, 12])])
+def test_a_run_is_looked_at_after_its_last_step_at_least(steps, looks):
+    watched: list[int] = []
+    settings = Parity(5, 2, seeds=2, steps=steps, look_every=5 if steps > 7 else 100, final=10)
+    found = run_parity(settings, 0, watch=lambda step, _: watched.append(step))
+    assert watched == looks
+    assert all(0 <= accuracy <= 1 for accuracy in found["quantities"]["mean accuracy"])
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: run_tuples(Tuples(1, True, seeds=1, steps=1, batch=4, test=4), 0),
+        lambda: run_stocks(Stocks(3, True, seeds=1, steps=1, inputs=5), 0),
+        lambda: run_curves(Curves("linear", seeds=1, steps=1, train=20, test=10), 0),
+        lambda: run_activations(Activations("end to end", seeds=1, steps=1, batch=4), 0),
+    ],
+    ids=["tuples", "stocks", "curves", "activations"],
+)
+def test_one_step_is_a_run(run):
+    assert all(len(values) == 1 for values in run()["quantities"].values())
+
+
 def test_prefixes_have_random_sizes():
     sizes = run_parity(Parity(10, seeds=200, steps=1, look_every=1, width_per_bit=1, batch=1, test=1, final=10), 0)
     drawn = np.array(sizes["details"]["sizes"])
@@ -247,10 +270,17 @@ def test_the_ratio_is_the_mean_over_the_deviation_and_its_bias_is_removed():
     assert float(plain.mean()) == pytest.approx(1 / 50, rel=0.15)
 
 
-def test_end_to_end_the_signal_of_two_images_drowns():
-    found = run_signal(TupleSignal(2, seeds=1, examples=2_000), 0)["quantities"]
-    assert np.mean(found["end to end, k = 2, unbiased"]) < 0.3 * np.mean(found["end to end, k = 1, unbiased"])
-    assert np.mean(found["decomposed, k = 2, unbiased"]) > 0.4 * np.mean(found["decomposed, k = 1, unbiased"])
+def test_the_row_of_the_signal_holds_together():
+    """Whether two images drown is the claim's to say: at sizes for a test the ratios are mostly noise."""
+    found = run_signal(TupleSignal(2, seeds=3, examples=170, chunk=50), 0)
+    ratios = found["quantities"]
+    assert found["details"] == {"examples": 200, "floor": 1 / 200}
+    assert found["shorter"] == "200 of 500,000 examples"
+    for how in ("end to end", "decomposed"):
+        one, two = (np.array(ratios[f"{how}, k = {k}"]) for k in (1, 2))
+        assert (one > 0).all()
+        np.testing.assert_allclose(ratios[f"{how}, fall from k = 1 to 2"], one / two)
+        np.testing.assert_allclose(one - ratios[f"{how}, k = 1, unbiased"], 1 / 200)
 
 
 def test_one_image_is_learnt_better_than_chance():

@@ -9,8 +9,10 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput, UnknownName
+from theodolite.instruments.gradient import signal
+from theodolite.instruments.load_map import load_map
 from theodolite.nets.contract import canonical_arguments, nets
-from theodolite.nets.load import load
+from theodolite.nets.load import load, named_in_file
 
 SOURCE = """
 import torch
@@ -53,6 +55,31 @@ def file(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(SOURCE)
     return path
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        (":", "names no class or function: write file.py:Name"),
+        (".txt:Gate", "there is no file"),
+        (":gate", "no class or function is called 'gate': did you mean 'Gate'"),
+    ],
+)
+def test_nets_maps_and_classes_of_functions_are_named_alike(file, ending, words):
+    text = f"{file}{ending}"
+    said = set()
+    for use in (
+        lambda: named_in_file(text),
+        lambda: load(text),
+        lambda: load_map(text, 1, {}),
+        lambda: signal("mlp", family=text, bits=3),
+    ):
+        with pytest.raises(BadInput, match=words) as raised:
+            use()
+        said.add(str(raised.value))
+    assert len(said) == 1
+    found, name, digest = named_in_file(f"{file}:number")
+    assert (found, name, digest) == (7, "mine.py:number", hashlib.sha256(file.read_bytes()).hexdigest())
 
 
 def test_a_class_of_a_users_file(file):

@@ -98,6 +98,9 @@ def test_shares_are_the_ratio_of_the_counts():
 def test_small_descriptions():
     assert [theory.parity_dnf_terms(n) for n in range(1, 9)] == [1, 2, 4, 8, 16, 32, 64, 128]
     assert [theory.parity_units(n) for n in (1, 2, 3, 10)] == [1, 3, 4, 11]
+    assert [theory.parity_relus(n) for n in (1, 2, 10)] == [theory.symmetric_relus(n) for n in (1, 2, 10)] == [1, 2, 10]
+    assert [theory.minterm_relus(n) for n in (1, 2, 10)] == [1, 2, 512]
+    assert theory.automaton_units(states=2, symbols=3) == 7
     assert [theory.automaton_states(n) for n in range(4)] == [1, 3, 5, 7]
     assert [theory.regular_alternatives(n) for n in range(4)] == [1, 2, 3, 4]
 

@@ -80,6 +80,12 @@ def test_a_recurrence_of_two_units_computes_parity_of_any_length():
     longer = express("parity-check", "recurrent-threshold", samples=200)
     assert (longer.expressible, longer.exhaustive) == (True, False)
     assert "all 65,534 inputs of length 1 to 15" in (longer.domain or "")
+    assert (longer.drawn, longer.verified_on) == (48, 65_534 + 48)
+    known = binomtest(0, 48, alternative="less").proportion_ci(0.95, method="exact").high
+    assert longer.error_bound == pytest.approx(known)  # of the drawn alone: those listed say nothing about them
+    assert f"of inputs like the 48 drawn ones at most {known:.2g} are wrong" in longer.reason
+    assert (strings.drawn, strings.error_bound) == (0, 0.0)
+    assert "drawn" not in strings.reason
 
 
 def test_a_domain_too_large_is_sampled_and_said_to_be():
@@ -96,6 +102,38 @@ def test_what_nobody_knows_is_null():
     assert found.expressible is None
     assert found.witness is None
     assert "no witness is known" in found.reason
+
+
+ATTENTION = [
+    ("parity-check", {"longest": 11}, {}),
+    ("parity-check", {"longest": 11}, {"epsilon": 0.0}),
+    ("parity", {"bits": 7, "relevant": 7}, {"epsilon": 1e-5}),
+    ("boolean", {"function": "first", "bits": 7}, {}),
+    ("dyck", {"types": 2, "depth": 3, "longest": 8}, {}),
+    ("dyck", {"types": 1, "depth": 2, "longest": 9}, {}),
+]
+
+
+@pytest.mark.parametrize(("task", "fields", "shape"), ATTENTION, ids=str)
+def test_soft_attention_answers_as_the_task_asks(task, fields, shape):
+    found = express(task, "soft-attention", task_args=fields, **shape)
+    assert (found.expressible, found.exhaustive, found.errors, found.depth) == (True, True, 0, 2)
+    assert (found.parameters or 0) > 0
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_soft_attention_has_no_witness_for_what_its_sources_do_not_cover():
+    for task, fields in (("parity", {"bits": 6, "relevant": 3}), ("majority", {}), ("copy", {}), ("boolean", {})):
+        assert express(task, "soft-attention", task_args=fields).expressible is None
+    assert express("dyck", "soft-attention", epsilon=1e-5).expressible is None
+
+
+def test_a_transformer_without_a_witness_is_pointed_to_soft_attention():
+    found = express("parity-check", "transformer")
+    assert found.expressible is None
+    assert "--net soft-attention" in found.reason
+    assert "tends to chance" in found.reason
+    assert "soft-attention" not in express("copy", "transformer").reason
 
 
 def test_a_wrong_witness_is_never_reported_as_one(monkeypatch):
@@ -118,6 +156,12 @@ def test_a_wrong_witness_is_never_reported_as_one(monkeypatch):
         (("parity", "threshold", {"form": "dnff"}), "did you mean 'dnf'"),
         (("parity", "linear", {"width": 3}), "no argument is called 'width'"),
         (("parity", "mlp", {"widht": 3}), "did you mean 'width'"),
+        (("parity", "mlp", {"width": 0}), "width must be a whole number of at least 1, not 0"),
+        (("parity", "transformer", {"heads": 0}), "heads must be a whole number"),
+        (("parity", "convolution", {"depth": 0, "kernel": 3}), "depth must be a whole number"),
+        (("parity", "soft-attention", {"epsilon": -1}), "is 0 or more"),
+        (("parity", "soft-attention", {"eps": 1}), "did you mean 'epsilon'"),
+        (("parity", "my.py:Net", {}), "built-in nets alone"),
         (("majority", "threshold", {"form": "tree"}), "'tree' is one of parity's"),
     ],
 )
@@ -217,6 +261,20 @@ def test_real_answers_are_exact_or_explain_the_variance():
     far = verify_network(Fixed(lambda x: 0 * x + 0.5), task, samples=1000)
     assert not far.right
     assert far.explained_variance == pytest.approx(0, abs=0.05)
+
+
+def test_an_error_among_the_listed_is_no_share_of_the_drawn():
+    task = make_task("parity-check", {"longest": 40})
+
+    def at_the_marker(x: Tensor) -> Tensor:
+        odd = (x[..., 1].sum(dim=1) % 2).unsqueeze(-1) * 2 - 1
+        if x.shape[1] == 3:  # two bits: all wrong
+            odd = -odd
+        return torch.stack([-odd.expand(-1, x.shape[1]), odd.expand(-1, x.shape[1])], dim=-1)
+
+    found = verify_network(Fixed(at_the_marker), task, most=2**8, samples=400)
+    assert (found.right, found.errors, found.drawn) == (False, 4, 100)
+    assert found.error_bound == pytest.approx(upper_bound(0, 100))
 
 
 @pytest.mark.parametrize(("errors", "samples"), [(0, 10), (0, 16384), (3, 50), (50, 50)])

@@ -125,6 +125,8 @@ def test_inputs_that_do_not_fit_are_refused():
     machine = TuringMachine(**GOOD)
     with pytest.raises(BadInput, match="no symbol is called 'x'"):
         machine.run("x", 1)
+    with pytest.raises(BadInput, match="no symbol is called 'x'"):
+        compile_machine(machine, 2, 2).encode(["0x"])
     with pytest.raises(BadInput, match="does not fit into 2 cells"):
         compile_machine(machine, 2, 2).encode(["000"])
     with pytest.raises(BadInput, match="steps = 0"):

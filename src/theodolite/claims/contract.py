@@ -42,6 +42,9 @@ class Claim:
 
 
 claims: Registry[Claim] = Registry("claim")
+_SOURCES = "TPGS"
+
+EXPRESSIVITY = "Expressivity, complexity, learnability, "  # the source of the claims G; a place in it follows
 
 
 def claim(
@@ -67,9 +70,14 @@ def outcome(good: bool, decided: bool = True) -> Outcome:
 
 
 def ordered() -> list[Claim]:
-    """All claims: source by source, and by their numbers there."""
-    sources = "TPGS"
-    return sorted((claim for _, claim in claims.items()), key=lambda c: (sources.index(c.id[0]), int(c.id[1:])))
+    """All claims: source by source, by their numbers there; those of other names come last, as they were registered."""
+
+    def place(claim: Claim) -> tuple[int, int]:
+        source, number = claim.id[0], claim.id[1:]
+        known = source in _SOURCES and number.isdigit()
+        return (_SOURCES.index(source), int(number)) if known else (len(_SOURCES), 0)
+
+    return sorted((claim for _, claim in claims.items()), key=place)
 
 
 def list_claims() -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from theodolite.claims.contract import Verdict, claim, outcome
+from theodolite.claims.contract import EXPRESSIVITY, Verdict, claim, outcome
 from theodolite.lab.cell import Cell, Row
 from theodolite.theory.sawtooth import (
     RECURRENT_PARAMETERS,
@@ -45,7 +45,7 @@ def _widths(folds: int) -> list[list[int]]:
     "G12",
     "The k-fold tent map has 2^k linear pieces: a shallow network needs exponentially many parameters, a deep one "
     "linearly many, a recurrent one a constant number.",
-    "Slides on expressivity, Sawtooths; Telgarsky 2015",
+    EXPRESSIVITY + "sawtooths (Telgarsky 2015)",
     "k = 1 … 8, in rational arithmetic: all three witnesses equal the tent map with no gap and have 2^k pieces. "
     "Parameters: shallow 3·2^k + 1 with 2^k units, the fewest possible; deep the same step from each k to the next; "
     "recurrent the same number for all k. No network, the trained ones included, may have more pieces than "

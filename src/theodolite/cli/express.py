@@ -32,7 +32,9 @@ def express(
     task: Annotated[str, typer.Argument(help="A task (see 'theodolite tasks').")],
     net: Annotated[
         str,
-        typer.Option(help="A built-in net, or threshold, nand, linear or recurrent-threshold."),
+        typer.Option(
+            help="A built-in net, or threshold, nand, linear, recurrent-threshold, recurrent-tent, soft-attention."
+        ),
     ],
     task_arg: Annotated[
         list[str] | None,
@@ -92,10 +94,18 @@ def _show(result: Expression) -> None:
         console.print(f"  {name:<11}{text}", markup=False, soft_wrap=True)
 
 
-_MEANING = {"units": "nodes with a nonlinearity", "depth": "layers of them", "parameters": "numbers in it"}
+_MEANING = {
+    "units": ("node with a nonlinearity", "nodes with a nonlinearity"),
+    "depth": ("layer of them", "layers of them"),
+    "parameters": ("number in it", "numbers in it"),
+}
 
 
 def _count(result: Expression, name: str) -> str:
     counted = getattr(result, name)
-    theory = f"; theory says {result.predicted[name]:,}" if name in result.predicted else ""
-    return f"{counted:,} {_MEANING[name]}{theory}"
+    theory = ""
+    if name in result.predicted:
+        theory = f" (theory: {result.predicted[name]:,})"
+    elif name in result.at_most:
+        theory = f" (theory: at most {result.at_most[name]:,})"
+    return f"{counted:,} {_MEANING[name][counted != 1]}{theory}"

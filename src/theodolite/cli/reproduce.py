@@ -134,6 +134,8 @@ def _published(row: Mapping[str, Any]) -> str:
 
 
 def _number(value: float) -> str:
+    if abs(value) >= 1e7:
+        return f"{value:.3g}"
     if isinstance(value, int) or (value == int(value) and abs(value) >= 10):
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -200,7 +200,9 @@ def bound(f: Callable[..., Any] | nn.Module, x: Tensor | None, z: Tensor) -> Cal
             "iterated gives back the shape it takes"
         )
     if not bool(torch.isfinite(value).any(dim=-1).any()):
-        raise BadInput(f"the map '{name}' is not finite at any of its {len(z)} starts: choose others with within")
+        raise BadInput(
+            f"the map '{name}' is not finite at any of its {len(z)} starts: draw them from another range (within)"
+        )
     if not torch.allclose(alone, value[:1], rtol=1e-9, atol=1e-12, equal_nan=True):
         raise BadInput(f"the map '{name}' mixes the starts of a batch: index z from the right, as in z[..., 0]")
     return g

@@ -7,13 +7,11 @@ batch never meets itself. Whether Theorem 1 applies is read off the Gram matrix 
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,6 +26,7 @@ from theodolite.instruments.gradient import Net, Progress, Signal, builder, chec
 from theodolite.instruments.statistics import mean_interval
 from theodolite.instruments.walsh import cube, walsh_hadamard
 from theodolite.measurement import Provenance
+from theodolite.nets.load import named_in_file
 from theodolite.registry import unknown
 from theodolite.tasks.contract import make_task
 from theodolite.theory.gradient import variance_bound
@@ -277,24 +276,12 @@ def _cosine_gram(v: Tensor) -> Tensor:
 def _user_class(family: str | Callable[..., Any]) -> tuple[str, Callable[..., Any]]:
     if not isinstance(family, str):
         return getattr(family, "__name__", type(family).__name__), family
-    file, colon, name = family.rpartition(":")
-    if not colon:
+    if ":" not in family and not family.endswith(".py"):
         raise BadInput(f"{unknown('class', family, FAMILIES)}; or file.py:Name")
-    path = Path(file)
-    if not path.is_file():
-        raise BadInput(f"there is no file '{file}': give the path of a Python file as file.py:Name")
-    spec = importlib.util.spec_from_file_location(f"theodolite_class_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise BadInput(f"'{file}' is not a Python file: give file.py:Name")
-    loaded = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(loaded)
-    except Exception as error:
-        raise BadInput(f"'{file}' could not be imported: {type(error).__name__}: {error}") from error
-    if not callable(getattr(loaded, name, None)):
-        public = [n for n, v in vars(loaded).items() if not n.startswith("_") and callable(v)]
-        raise BadInput(f"in '{file}': {unknown('function', name, public)}")
-    return f"{path.name}:{name}", getattr(loaded, name)
+    found, name, _ = named_in_file(family)
+    if not callable(found):
+        raise BadInput(f"'{name}' is a {type(found).__name__}: name a function of the inputs")
+    return name, found
 
 
 def _call(name: str, function: Callable[..., Any], points: Tensor, generator: torch.Generator) -> Tensor:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from theodolite.errors import BadInput, TheodoliteError
 from theodolite.instruments.maps import named_map
-from theodolite.nets.load import seeded
+from theodolite.nets.load import named_in_file, seeded
 from theodolite.registry import unknown
 
 _WHOLE_SPACE = (-1.0, 1.0)
@@ -33,7 +29,7 @@ def load_map(
         return named_map(name, size, **arguments)
     if size is None:
         raise BadInput(f"how many numbers '{name}' takes is not known: give --size")
-    found = _object(name)
+    found, _, _ = named_in_file(name)
     if isinstance(found, nn.Module):
         if arguments:
             raise BadInput(f"'{name}' is built already, so '{next(iter(arguments))}' cannot be set: name its class")
@@ -56,30 +52,6 @@ def load_map(
             raise
         except Exception as error:
             raise BadInput(f"'{name}' could not be built: {type(error).__name__}: {error}") from error
-
-
-def _object(text: str) -> Any:
-    """What stands under the name in the file, which is run."""
-    path_text, _, name = text.rpartition(":")
-    path = Path(path_text)
-    if not name or not path_text:
-        raise BadInput(f"'{text}' names no function or class: write file.py:Name")
-    if not path.is_file():
-        raise BadInput(f"there is no file '{path_text}': give the path of a Python file as file.py:Name")
-    module_name = f"theodolite_map_{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None:
-        raise BadInput(f"'{path_text}' is not a Python file: give file.py:Name")
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = loaded
-    try:
-        spec.loader.exec_module(loaded)
-    except Exception as error:
-        raise BadInput(f"'{path_text}' could not be imported: {type(error).__name__}: {error}") from error
-    if not hasattr(loaded, name):
-        public = [n for n, v in vars(loaded).items() if not n.startswith("_") and callable(v)]
-        raise BadInput(f"in '{path_text}': {unknown('function or class', name, public)}")
-    return getattr(loaded, name)
 
 
 def _parameters(name: str, found: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

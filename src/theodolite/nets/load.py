@@ -102,7 +102,8 @@ def blueprint(net: str | nn.Module | Callable[..., Any], **shape: Any) -> Bluepr
     if not isinstance(net, str):
         return _of_object(net, getattr(net, "__name__", type(net).__name__), given, source=None)
     if ":" in net or net.endswith(".py"):
-        return _of_file(net, given)
+        found, name, digest = named_in_file(net)
+        return _of_object(found, name, given, source=digest)
     entry = nets[net]
     known = entry.arguments
     arguments = canonical_arguments(net, given, known)
@@ -140,7 +141,11 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
         yield
 
 
-def _of_file(text: str, given: dict[str, Any]) -> Blueprint:
+def named_in_file(text: str) -> tuple[Any, str, str]:
+    """What `file.py:Name` stands for, the name to show for it and the SHA-256 of the file, which is run.
+
+    Nets, maps and classes of functions are all named so.
+    """
     path_text, _, name = text.rpartition(":")
     path = Path(path_text)
     if not name or not path_text:
@@ -162,7 +167,7 @@ def _of_file(text: str, given: dict[str, Any]) -> Blueprint:
     if not hasattr(loaded, name):
         public = [n for n, v in vars(loaded).items() if not n.startswith("_") and callable(v)]
         raise BadInput(f"in '{path_text}': {unknown('class or function', name, public)}")
-    return _of_object(getattr(loaded, name), f"{path.name}:{name}", given, source=digest)
+    return getattr(loaded, name), f"{path.name}:{name}", digest
 
 
 def _of_object(net: Any, name: str, given: dict[str, Any], source: str | None) -> Blueprint:

@@ -87,7 +87,6 @@ _COLUMNS = (
     Column("checked", "checked on", "inputs on which its answer was compared; all of them where exhaustive"),
     Column("signal", "signal", "share of the first gradient's power that speaks of the task"),
     Column("interval", "95 % interval", "over draws of the weights"),
-    Column("chance", "random parity", "the share that a parity drawn at random gets on average, 2^−bits"),
     Column("solved", "seeds that solve it"),
     Column("score", "score", "mean over seeds: accuracy, or the share of variance explained"),
     Column("guess", "chance", "score of the best constant answer"),
@@ -142,10 +141,15 @@ class MatrixSection:
         told = (_MEANING, *failures(rows, setting))
         if not found:
             return Summary("No network could be measured.", notes=told)
-        table = Table("Tasks by network", _COLUMNS, [_line(found[key]) for key in found])
-        chart = _chart(found, labels, nets, _EFFORT[setting.preset])
+        effort = _EFFORT[setting.preset]
+        caption = (
+            f"{effort.bits} bits: a parity drawn at random gets {2.0**-effort.bits:.1g} of the gradient on average. "
+            f"At most {effort.steps:,} steps, batch {effort.batch}, AdamW, {effort.seeds} seeds."
+        )
+        table = Table("Tasks by network", _COLUMNS, [_line(found[key]) for key in found], caption)
+        chart = _chart(found, labels, nets, effort)
         answers = [_answer(net, [cell for (_, other), cell in found.items() if other == net]) for net in nets]
-        return Summary(_headline(answers), [table], notes=told, answers=answers, charts=[chart])
+        return Summary(_headline(list(found.values())), [table], notes=told, answers=answers, charts=[chart])
 
 
 def _cells(net: Candidate, task: Task, effort: _Effort) -> list[Cell]:
@@ -226,7 +230,6 @@ def _line(cell: _Found) -> dict[str, Any]:
         "checked": told.get("verified_on") or None,
         "signal": signal.get("share"),
         "interval": "{:.2g} to {:.2g}".format(*signal["interval"]) if signal.get("interval") else None,
-        "chance": signal.get("baseline"),
         "solved": f"{solved['count']} of {solved['of']}" if solved else None,
         "score": learnt["accuracy"]["mean"] if learnt.get("accuracy") else None,
         "guess": learnt.get("chance"),
@@ -249,8 +252,19 @@ def _answer(net: str, cells: Sequence[_Found]) -> Answer:
     return Answer(net, _QUESTION, standing, text, ability="learn all it can express")
 
 
-def _headline(answers: Sequence[Answer]) -> str:
-    return "Expressible is not learnable. " + "; ".join(f"{each.net} {each.text}" for each in answers) + "."
+def _headline(cells: Sequence[_Found]) -> str:
+    by_net: dict[str, list[int]] = {}
+    for cell in cells:
+        counts = by_net.setdefault(cell.net, [0, 0, 0])
+        counts[0] += bool(cell.expressible)
+        counts[1] += bool(cell.solved)
+        counts[2] += 1
+    told = "; ".join(f"{net} {expressed}, {solved} of {of}" for net, (expressed, solved, of) in by_net.items())
+    expressed, solved = sum(bool(cell.expressible) for cell in cells), sum(bool(cell.solved) for cell in cells)
+    return (
+        f"Of {len(cells)} pairs of task and network, {expressed} are expressible by known weights and {solved} are "
+        f"learnt in all seeds. By network, expressed and learnt: {told}."
+    )
 
 
 def _chart(

@@ -102,6 +102,26 @@ def parity_units(bits: int) -> int:
     return whole("bits", bits) + 1 if bits > 1 else 1
 
 
+def parity_relus(bits: int) -> int:
+    """n ReLUs in one hidden layer: a line through the n + 1 alternating values of the count has n pieces."""
+    return whole("bits", bits)
+
+
+def symmetric_relus(bits: int) -> int:
+    """Any function of the number of true bits is a line through n + 1 points: at most n ReLUs in one hidden layer."""
+    return whole("bits", bits)
+
+
+def minterm_relus(bits: int) -> int:
+    """Any function of n bits, in one hidden layer: one ReLU for each input of the rarer value, at most 2^(n−1)."""
+    return 2 ** (whole("bits", bits) - 1)
+
+
+def automaton_units(states: int, symbols: int) -> int:
+    """Minsky 1967: a unit for each state and symbol of a finite automaton, here and one that tells the first token."""
+    return whole("states", states) * whole("symbols", symbols) + 1
+
+
 def automaton_states(most: int) -> int:
     """Live states of the smallest automaton for aⁿbⁿ with n ≤ N: after 0 … N letters a, with 0 … N − 1 b missing."""
     return 2 * whole("most", most, least=0) + 1

@@ -23,15 +23,15 @@ from theodolite.witness.boolean_tasks import (
     parity_circuit,
     settings,
     single_unit,
-    truth_table,
 )
 from theodolite.witness.circuit import Circuit
 from theodolite.witness.compile import to_threshold
 from theodolite.witness.contract import Impossible, Witness, constructs
 from theodolite.witness.dnf import MOST_BITS
-from theodolite.witness.domain import every_sign, is_boolean
+from theodolite.witness.domain import is_boolean
 from theodolite.witness.gates import PARITIES, nand_only
 from theodolite.witness.linear import separate
+from theodolite.witness.table import all_signs, answers
 from theodolite.witness.threshold import Builder
 
 # What a user may ask of the architectures that only witnesses have.
@@ -45,6 +45,12 @@ FORMS = (*PARITIES, "dnf")
 _LISTED_BITS = 20  # truth tables up to here
 _DRAWN = 4096  # inputs a proof is looked for among, beyond that
 _PERCEPTRON = "Minsky and Papert 1969, Perceptrons"
+_DNF = "a smallest DNF, an OR of ANDs"
+_PARITIES = {
+    "two-layer": "'at least k true bits' for every k, summed with alternating signs",
+    "iterated": "a chain of XORs of two",
+    "tree": "a tree of XORs of two",
+}
 
 
 @constructs("threshold")
@@ -64,14 +70,18 @@ def threshold(task: Task, shape: Mapping[str, Any]) -> Witness | None:
             builder = Builder(bits)
             a, b = map(builder.unit, halves)
             network = builder.build([builder.unit(a + b + -2)])
-            source = "each half read as a number, compared both ways"
-            return Witness("two comparisons", OnSigns(network), source, network.units, network.depth, dict(shape))
+            source = "a ≥ b and b ≥ a: two units, and their conjunction"
+            name, predicted = "the halves read as numbers, compared both ways", {"units": 3, "depth": 2}
+            return Witness(name, OnSigns(network), source, network.units, network.depth, dict(shape), predicted)
     found = _circuit(task, form)
     if found is None:
         return None
     name, circuit, predicted = found
     network = to_threshold(circuit)
-    return Witness(name, OnSigns(network), _source(task, form), network.units, network.depth, dict(shape), predicted)
+    at_most = {"units": parity_dnf_terms(bits) + 1} if name == _DNF and not predicted else {}
+    return Witness(
+        name, OnSigns(network), _source(task, form), network.units, network.depth, dict(shape), predicted, at_most
+    )
 
 
 @constructs("nand")
@@ -96,7 +106,9 @@ def nand(task: Task, shape: Mapping[str, Any]) -> Witness | None:
             circuit, predicted = nand_only(dnf_circuit(task)), {}
     network = to_threshold(circuit)
     source = "XOR of two bits is four NAND gates; every Boolean function is a circuit of them (Sheffer 1913)"
-    return Witness("NAND gates", OnSigns(network), source, network.units, network.depth, dict(shape), predicted)
+    return Witness(
+        "a circuit of NAND gates", OnSigns(network), source, network.units, network.depth, dict(shape), predicted
+    )
 
 
 @constructs("linear")
@@ -111,12 +123,10 @@ def linear(task: Task, shape: Mapping[str, Any]) -> Witness | Impossible | None:
         module = _linear(weights / 2, -(unit.constant + 0.5 + weights.sum() / 2))
         return Witness("one linear unit", module, _PERCEPTRON, 0, 0, {}, {"units": 0, "depth": 0})
     if bits <= _LISTED_BITS:
-        inputs = torch.cat(list(every_sign(bits))).numpy()
-        answers = np.where(truth_table(task), -1.0, 1.0)
+        found = separate(all_signs(bits).astype(np.float64), answers(task).astype(np.float64))
     else:
         inputs = task.sample(1, _DRAWN, None, torch.Generator().manual_seed(0)).inputs[0].double().numpy()
-        answers = np.array([task.solve(row)[0] for row in inputs.tolist()])
-    found = separate(inputs, answers)
+        found = separate(inputs, np.array([task.solve(row)[0] for row in inputs.tolist()]))
     if found.weights is not None:
         module = _linear(found.weights, found.bias)
         return Witness("one linear unit", module, "a linear program (HiGHS)", 0, 0, {}, {})
@@ -188,7 +198,8 @@ def recurrent(task: Task, shape: Mapping[str, Any]) -> Witness | None:
     else:
         return None
     source = "XOR of the bit and the parity so far, the same units at every step"
-    return Witness("running XOR", net, source, units=2, depth=1, predicted={"depth": 1})
+    name, constant = "the parity so far, XORed with every bit", {"units": 2, "depth": 1}
+    return Witness(name, net, source, units=2, depth=1, predicted=constant)
 
 
 def _form(shape: Mapping[str, Any]) -> str | None:
@@ -206,7 +217,7 @@ def _circuit(task: Task, form: str | None) -> tuple[str, Circuit, dict[str, int]
             raise BadInput(f"a smallest DNF of {bits} bits is out of reach: use {MOST_BITS} bits or fewer")
         relevant = settings(task)["relevant"] if task.name == "parity" else 1
         predicted = {"units": parity_dnf_terms(relevant) + 1, "depth": 2} if relevant > 1 else {}
-        return "a smallest DNF", dnf_circuit(task), predicted
+        return _DNF, dnf_circuit(task), predicted
     if task.name == "parity":
         n, chosen = settings(task)["relevant"], form or "two-layer"
         counts = {
@@ -214,19 +225,27 @@ def _circuit(task: Task, form: str | None) -> tuple[str, Circuit, dict[str, int]
             "iterated": {"units": 3 * (n - 1), "depth": 2 * (n - 1)},
             "tree": {"units": 3 * (n - 1), "depth": 2 * math.ceil(math.log2(n))},
         }
-        return f"{chosen} parity", parity_circuit(task, chosen), counts[chosen] if n > 1 else _one()
+        return _PARITIES[chosen], parity_circuit(task, chosen), counts[chosen] if n > 1 else _one()
     if form is not None:
         raise BadInput(f"the form '{form}' is one of parity's: leave it out for the task '{task.name}', or use dnf")
     circuit = circuit_of(task)
     if circuit is not None:
-        return "a circuit of gates", circuit, {}
-    return ("a smallest DNF", dnf_circuit(task), {}) if bits <= MOST_BITS else None
+        return "a circuit of gates, each a few threshold units", circuit, _gate_counts(task)
+    return (_DNF, dnf_circuit(task), {}) if bits <= MOST_BITS else None
 
 
 def _source(task: Task, form: str | None) -> str:
     if form == "dnf" or circuit_of(task) is None:
         return "prime implicants (Quine, McCluskey) and a smallest cover"
     return "gate by gate; XOR of n bits counts 'at least k of n'"
+
+
+def _gate_counts(task: Task) -> dict[str, int]:
+    """What the circuits of `circuit_of` take, where it is a formula of the number of bits."""
+    function, half = settings(task).get("function"), task.spec.features // 2
+    if function == "inner-product" and half > 1:  # an AND of each pair, then their parity
+        return {"units": half + parity_units(half), "depth": 3}
+    return {}
 
 
 def _one() -> dict[str, int]:

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, cast
 
-import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.tasks.contract import Task
 from theodolite.witness.circuit import Circuit, Gate
 from theodolite.witness.dnf import minimal_dnf
-from theodolite.witness.domain import every_sign
 from theodolite.witness.gates import parity
+from theodolite.witness.table import answers
 from theodolite.witness.threshold import Affine, UnitNetwork
 
 _EXACT_DIGITS = 50  # weights up to 2^50 add up exactly in float64
@@ -34,12 +32,6 @@ class OnSigns(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch bit"]) -> Float[Tensor, "batch output"]:
         return 1.0 - 2.0 * self.network((1.0 - x) / 2.0)
-
-
-def truth_table(task: Task) -> np.ndarray:
-    """Whether the answer is −1, by the task's solver, for all 2^bits inputs, the first bit the highest."""
-    rows = torch.cat(list(every_sign(task.spec.features))).tolist()
-    return np.array([task.solve(row)[0] < 0 for row in rows])
 
 
 def settings(task: Task) -> dict[str, Any]:
@@ -89,7 +81,7 @@ def dnf_circuit(task: Task) -> Circuit:
     """A smallest disjunction of conjunctions, from the truth table."""
     bits = task.spec.features
     names = tuple(f"x{i}" for i in range(bits))
-    dnf = minimal_dnf(truth_table(task).tolist())
+    dnf = minimal_dnf((answers(task) < 0).tolist())
     gates = {f"not{i}": Gate("not", (name,)) for i, name in enumerate(names)}
     terms = []
     for number, term in enumerate(dnf.terms):

@@ -68,7 +68,9 @@ class Circuit:
                 )
             missing = [read for read in gate.reads if read not in defined]
             if missing:
-                raise BadInput(f"the gate '{name}' reads '{missing[0]}', which is neither a gate nor an input")
+                raise BadInput(
+                    f"the gate '{name}' reads '{missing[0]}', neither a gate nor an input: add one of that name"
+                )
         absent = [name for name in self.outputs if name not in defined]
         if absent or not self.outputs:
             what = f"'{absent[0]}' is neither a gate nor an input" if absent else "none is named"

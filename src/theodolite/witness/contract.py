@@ -17,8 +17,8 @@ class Witness:
     outputs); a sequence task one-hot tokens (batch, token, vocab) to (batch, token, outputs).
 
     `units` counts the nodes that apply a nonlinearity, `depth` the layers of them on the longest way from an input to
-    the output (tokens are not layers: a recurrence is as deep as its stack). `predicted` holds theory's own counts
-    under the same names (`parameters`, `units`, `depth`), where the source gives any.
+    the output (tokens are not layers: a recurrence is as deep as its stack). `predicted` holds the counts of a formula
+    under the same names (`parameters`, `units`, `depth`), `at_most` the bounds that a theorem gives for them.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Witness:
     depth: int
     shape: Mapping[str, Any] = field(default_factory=dict)  # arguments of the registered net it is an instance of
     predicted: Mapping[str, int] = field(default_factory=dict)
+    at_most: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

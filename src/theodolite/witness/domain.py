@@ -21,10 +21,14 @@ _ROWS = 4096
 
 @dataclass(frozen=True)
 class Block:
-    """Inputs of one length and where their answers are scored: (row, feature) or ids (row, token); (position,)."""
+    """Inputs of one length and where their answers are scored: (row, feature) or ids (row, token); (position,).
+
+    `drawn` at random, or else listed: every input of that length is in some block.
+    """
 
     inputs: Tensor
     mask: Tensor
+    drawn: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ def _drawn(task: Task, lengths: Sequence[tuple[int | None, int]], seed: int) -> 
         for start in range(0, samples, _ROWS):
             batch = task.sample(1, min(_ROWS, samples - start), length, generator)
             inputs = batch.inputs[0] if task.spec.vocab is not None else batch.inputs[0].double()
-            yield Block(inputs, batch.mask[0, 0])
+            yield Block(inputs, batch.mask[0, 0], drawn=True)
 
 
 # How all strings of a task are listed: by the task's own `every_input(length)`, or by one of these; `count` comes

@@ -34,7 +34,10 @@ class DyckAttention(nn.Module):
         for name, value in {"types": types, "depth": depth}.items():
             if value < 1:
                 raise BadInput(f"brackets need {name} of at least 1, not {value}")
-        self.types, self.depth, self.recency, self.sharpness = types, depth, recency, sharpness
+        self.types, self.depth = types, depth
+        self.recency, self.sharpness = (
+            nn.Parameter(torch.tensor(float(factor), dtype=torch.float64)) for factor in (recency, sharpness)
+        )
 
     @classmethod
     def exact(cls, types: int, depth: int, tokens: int) -> DyckAttention:

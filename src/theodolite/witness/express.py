@@ -9,14 +9,15 @@ from typing import Any
 
 from theodolite.errors import BadInput
 from theodolite.nets.contract import canonical_arguments, nets
+from theodolite.nets.load import blueprint
 from theodolite.nets.size import count_parameters
 from theodolite.registry import unknown
 from theodolite.tasks.contract import Task, make_task
-from theodolite.witness.boolean_nets import ARGUMENTS
+from theodolite.witness.attention_nets import REMARKS
 from theodolite.witness.boolean_tasks import settings
 from theodolite.witness.contract import Impossible, Witness
 from theodolite.witness.domain import MOST_INPUTS, SAMPLES
-from theodolite.witness.registered import architectures, constructions
+from theodolite.witness.registered import ARGUMENTS, architectures, constructions
 from theodolite.witness.verify import Verification, verify_network
 
 
@@ -24,7 +25,8 @@ from theodolite.witness.verify import Verification, verify_network
 class Expression:
     """`expressible`: True for a witness whose check found no error, False for a checked proof, else None.
 
-    `parameters`, `units` and `depth` are counted on the witness, `predicted` holds theory's numbers under these names.
+    `parameters`, `units` and `depth` are counted on the witness; `predicted` holds the numbers of a formula under these
+    names, `at_most` a theorem's bounds on them. `error_bound` speaks of the `drawn` inputs alone (see `Verification`).
     Parameters of threshold networks are the weights that are not 0 and one bias a unit, of other nets all that
     training would change. `checked` is what a proof was checked by.
     """
@@ -41,7 +43,9 @@ class Expression:
     units: int | None = None
     depth: int | None = None
     predicted: Mapping[str, int] = field(default_factory=dict)
+    at_most: Mapping[str, int] = field(default_factory=dict)
     verified_on: int = 0
+    drawn: int = 0
     exhaustive: bool = False
     domain: str | None = None
     criterion: str | None = None
@@ -71,7 +75,7 @@ def express(
     """Try what is known about `net`, in order, and check it: on all inputs up to `most`, beyond on `samples` drawn.
 
     `net` is a registered net, whose arguments `shape` may fix, or an architecture of witnesses alone: threshold, nand,
-    linear, recurrent-threshold. A witness that is found wrong is never reported as one.
+    linear, recurrent-threshold, recurrent-tent, soft-attention. A witness that is found wrong is never reported as one.
     """
     started = time.perf_counter()
     made = _task(task, task_args)
@@ -89,6 +93,8 @@ def express(
                 return _finished(started, **about, expressible=True, **_of_witness(found, check, shape))
             failed.append(f"'{found.name}' was wrong on {_wrong(check)}")
     known = f"no witness is known for {net} on {made.name}{' in this shape' if shape else ''}, and no proof against one"
+    if (net, made.name) in REMARKS:
+        known += f"; {REMARKS[net, made.name]}"
     reason = f"a witness failed its check: {'; '.join(failed)}" if failed else known
     return _finished(started, **about, shape=shape, expressible=None, witness=None, reason=reason)
 
@@ -104,7 +110,10 @@ def _task(task: str | Task, arguments: Mapping[str, Any] | None) -> Task:
 def _shape(net: str, given: dict[str, Any]) -> dict[str, Any]:
     """The shape with the net's own names; an unknown net or argument is answered with the near one."""
     if net in nets:
+        blueprint(net, **given)  # refuses values that no net of this kind has
         return canonical_arguments(net, given, nets[net].arguments)
+    if ":" in net or net.endswith(".py"):
+        raise BadInput(f"witnesses are known for built-in nets alone, not for '{net}': name one of 'theodolite nets'")
     if net not in architectures():
         raise BadInput(unknown("net", net, sorted({*architectures(), *nets})))
     return canonical_arguments(net, given, dict.fromkeys(ARGUMENTS.get(net, ())))
@@ -118,8 +127,13 @@ def _wrong(check: Verification) -> str:
 
 def _of_witness(found: Witness, check: Verification, asked: Mapping[str, Any]) -> dict[str, Any]:
     checked = {f.name: getattr(check, f.name) for f in fields(check) if f.name != "right"}
-    bounded = not check.exhaustive and check.error_bound is not None
-    share = f"; at most {check.error_bound:.2g} of all are wrong, with 95 % confidence" if bounded else ""
+    bounded = check.drawn and check.error_bound is not None
+    drawn = "drawn" if check.drawn == check.verified_on else f"{check.drawn:,} drawn"
+    share = (
+        f"; of inputs like the {drawn} ones at most {check.error_bound:.2g} are wrong, with 95 % confidence"
+        if bounded
+        else ""
+    )
     if check.errors is None:
         share = f"; it is an approximation, which explains {check.explained_variance:.4g} of the answers' variance"
     return {
@@ -131,6 +145,7 @@ def _of_witness(found: Witness, check: Verification, asked: Mapping[str, Any]) -
         "depth": found.depth,
         "shape": {**asked, **found.shape},
         "predicted": dict(found.predicted),
+        "at_most": dict(found.at_most),
         **checked,
     }
 

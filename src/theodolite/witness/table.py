@@ -41,25 +41,9 @@ class Table:
         return float(np.mean(plus != minus))
 
     @property
-    def symmetric(self) -> bool:
-        """Whether only the number of −1 among the relevant bits matters."""
-        return constant_on_levels(self, np.isin(np.arange(self.bits), self.relevant).astype(np.int64))
-
-    @property
     def rarer(self) -> int:
         """The value with fewer inputs, −1 where both have half of them."""
         return 1 if (self.values > 0).sum() < self.values.size / 2 else -1
-
-    @property
-    def minterms(self) -> int:
-        """How many inputs have the rarer value."""
-        return int((self.values == self.rarer).sum())
-
-    @cached_property
-    def diagram_widths(self) -> tuple[int, ...]:
-        """Nodes at each level of the levelled decision diagram that reads the bits in order: how many different
-        functions of the later bits are left after the first 0, 1, …, `bits` of them."""
-        return tuple(len(np.unique(self.values.reshape(2**level, -1), axis=0)) for level in range(self.bits + 1))
 
     @cached_property
     def cubes(self) -> tuple[Cube, ...]:
@@ -81,9 +65,13 @@ def truth_table(task: Task) -> Table | None:
 
 @lru_cache(maxsize=32)
 def _table(task: Task) -> Table:
-    bits = task.spec.features
-    values = np.array([task.solve(row)[0] for row in all_signs(bits).tolist()], dtype=np.int8)
-    return Table(np.where(values < 0, -1, 1).astype(np.int8).reshape((2,) * bits))
+    return Table(answers(task).reshape((2,) * task.spec.features))
+
+
+def answers(task: Task) -> np.ndarray:
+    """±1 for all 2^bits sign vectors, in the order of `all_signs`, by the task's solver."""
+    rows = all_signs(task.spec.features).tolist()
+    return np.array([-1 if task.solve(row)[0] < 0 else 1 for row in rows], dtype=np.int8)
 
 
 def all_signs(bits: int) -> np.ndarray:

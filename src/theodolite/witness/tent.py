@@ -53,7 +53,7 @@ def recurrent_tent(task: Task, shape: Mapping[str, Any]) -> Witness | None:
     if not isinstance(task, Sawtooth) or shape:
         return None
     return Witness(
-        name="tent map iterated",
+        name="the tent map, the same two ReLUs at every step",
         module=RecurrentTent(vars(task)["folds"]),
         source="Telgarsky 2015; constant size as a recurrence",
         units=2,

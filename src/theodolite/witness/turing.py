@@ -42,13 +42,13 @@ class TuringMachine:
             raise BadInput(f"the machine accepts and rejects in one state, '{self.accept}': give each its own")
         if len(set(self.states)) < len(self.states) or len(set(self.alphabet)) < len(self.alphabet):
             raise BadInput("a state or a symbol of the machine is listed twice: list each once")
-        self._symbol(self.blank, "the blank")
+        self.check_symbol(self.blank, "the blank")
         for (state, symbol), (after, written, move) in self.transitions.items():
             where = f"the transition of '{state}' on '{symbol}'"
             self._state(state, where)
             self._state(after, where)
-            self._symbol(symbol, where)
-            self._symbol(written, where)
+            self.check_symbol(symbol, where)
+            self.check_symbol(written, where)
             if move not in (-1, 0, 1):
                 raise BadInput(f"{where} moves by {move!r}: use -1, 0 or 1")
             if state in (self.accept, self.reject):
@@ -58,7 +58,7 @@ class TuringMachine:
         if state not in self.states:
             raise BadInput(f"for {where}: {unknown('state', state, self.states)}")
 
-    def _symbol(self, symbol: str, where: str) -> None:
+    def check_symbol(self, symbol: str, where: str) -> None:
         if symbol not in self.alphabet:
             raise BadInput(f"for {where}: {unknown('symbol', symbol, self.alphabet)}")
 
@@ -66,7 +66,7 @@ class TuringMachine:
         """Outcome within so many steps, the tape's cells that are not blank, and the steps taken."""
         tape = dict(enumerate(word))
         for symbol in word:
-            self._symbol(symbol, "the input")
+            self.check_symbol(symbol, "the input")
         state, head, taken = self.start, 0, 0
         while taken < steps and state not in (self.accept, self.reject):
             state, written, move = self._next(state, tape.get(head, self.blank))
@@ -102,6 +102,8 @@ class CompiledMachine:
         for row, word in enumerate(words):
             if len(word) > self.length:
                 raise BadInput(f"a word of {len(word)} letters does not fit into {self.length} cells: compile for more")
+            for letter in word:
+                self.machine.check_symbol(letter, "the input")
             padded = [*word, *[self.machine.blank] * (self.length - len(word))]
             rows[row, range(self.length), [symbols[letter] for letter in padded]] = 1.0
         return rows.flatten(1)

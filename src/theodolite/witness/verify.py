@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from dataclasses import dataclass
 
 import torch
@@ -21,12 +22,14 @@ _CELLS = 1 << 17  # entries of a batch that the network reads at once
 class Verification:
     """`right` is decided by `criterion`. `errors` counts inputs with a wrong answer; None where real answers are
     judged by the variance they explain. `margin` is how far the nearest answer is from being wrong: the least of
-    output · sign, or of the logit above the others. `error_bound`: with 95 % confidence at most this share of the
-    inputs is wrong, 0 where all were looked at."""
+    output · sign, or of the logit above the others. Of `verified_on` inputs, `drawn` were drawn at random, the others
+    listed. `error_bound` is about the drawn alone: with 95 % confidence at most this share of what they are drawn from
+    is wrong; 0 where nothing was drawn, and None where no input counts as wrong."""
 
     right: bool
     criterion: str
     verified_on: int
+    drawn: int
     exhaustive: bool
     domain: str
     errors: int | None
@@ -46,7 +49,7 @@ def verify_network(
     judge = _Real() if task.spec.loss == "square" else _Sign() if task.spec.loss == "hinge" else _Class()
     for block in domain.blocks():
         targets = torch.tensor([task.solve(row) for row in block.inputs.tolist()], dtype=torch.float64)
-        judge.see(_answers(module, task, block), targets[:, block.mask])
+        judge.see(_answers(module, task, block), targets[:, block.mask], block.drawn)
     return judge.verdict(task, domain.words, domain.exhaustive)
 
 
@@ -68,31 +71,33 @@ class _Sign:
     criterion = "the sign of every output"
 
     def __init__(self) -> None:
-        self.rows, self.errors, self.margin = 0, 0, float("inf")
+        self.rows, self.wrong, self.margin = Counter[bool](), Counter[bool](), float("inf")  # by whether they are drawn
 
-    def see(self, answers: Tensor, targets: Tensor) -> None:
-        self._count(answers * targets)
+    def see(self, answers: Tensor, targets: Tensor, drawn: bool) -> None:
+        self._count(answers * targets, drawn)
 
-    def _count(self, gaps: Tensor) -> None:
+    def _count(self, gaps: Tensor, drawn: bool) -> None:
         gaps = gaps.nan_to_num(nan=-torch.inf).flatten(1)
-        self.rows += len(gaps)
-        self.errors += int((gaps <= 0).any(dim=1).sum())
+        self.rows[drawn] += len(gaps)
+        self.wrong[drawn] += int((gaps <= 0).any(dim=1).sum())
         self.margin = min(self.margin, float(gaps.min()))
 
     def verdict(self, task: Task, domain: str, exhaustive: bool) -> Verification:
-        bound = 0.0 if exhaustive and not self.errors else upper_bound(self.errors, self.rows)
+        drawn, errors = self.rows[True], self.wrong.total()
+        bound = upper_bound(self.wrong[True], drawn) if drawn else 0.0
         margin = self.margin if abs(self.margin) < float("inf") else None
-        return Verification(self.errors == 0, self.criterion, self.rows, exhaustive, domain, self.errors, margin, bound)
+        rows = self.rows.total()
+        return Verification(errors == 0, self.criterion, rows, drawn, exhaustive, domain, errors, margin, bound)
 
 
 class _Class(_Sign):
     criterion = "the largest logit at every scored position"
 
-    def see(self, answers: Tensor, targets: Tensor) -> None:
+    def see(self, answers: Tensor, targets: Tensor, drawn: bool) -> None:
         places = targets.long().unsqueeze(-1)
         own = answers.gather(-1, places).squeeze(-1)
         others = answers.scatter(-1, places, -torch.inf).amax(dim=-1)
-        self._count(own - others)
+        self._count(own - others, drawn)
 
 
 class _Real:
@@ -100,7 +105,7 @@ class _Real:
         self.answers: list[Tensor] = []
         self.targets: list[Tensor] = []
 
-    def see(self, answers: Tensor, targets: Tensor) -> None:
+    def see(self, answers: Tensor, targets: Tensor, drawn: bool) -> None:
         self.answers.append(answers)
         self.targets.append(targets)
 
@@ -112,13 +117,13 @@ class _Real:
         explained = 1 - float((off**2).mean()) / float(targets.var(correction=0))
         finite = explained if abs(explained) < float("inf") else None
         largest = float(off.max()) if bool(off.isfinite().all()) else None
-        rows = len(targets)
+        rows = len(targets)  # real inputs: all are drawn
         if wrong == 0:
             rule, bound = f"every output to {_EXACT:g} of the range", upper_bound(0, rows)
-            return Verification(True, rule, rows, exhaustive, domain, 0, None, bound, largest, finite)
+            return Verification(True, rule, rows, rows, exhaustive, domain, 0, None, bound, largest, finite)
         rule = f"{task.spec.solved:.0%} of the variance explained on drawn inputs"
         right = explained >= task.spec.solved
-        return Verification(right, rule, rows, exhaustive, domain, None, None, None, largest, finite)
+        return Verification(right, rule, rows, rows, exhaustive, domain, None, None, None, largest, finite)
 
 
 def upper_bound(errors: int, samples: int, confidence: float = 0.95) -> float:

@@ -35,8 +35,8 @@ PUBLISHED_STEPS = 50_000
 class Parity:
     """`size`: how many of the bits matter; None draws it from Bin(d, ½) for every seed, as the paper does.
 
-    Accuracy is looked at every `look_every` steps on `test` fresh examples, as in the paper's code, and at the end on
-    `final` of them.
+    Accuracy is looked at every `look_every` steps, and after the last, on `test` fresh examples, as in the paper's
+    code, and at the end on `final` of them.
     """
 
     bits: int
@@ -52,6 +52,7 @@ class Parity:
 
     def __post_init__(self) -> None:
         positive(bits=self.bits, seeds=self.seeds, steps=self.steps, batch=self.batch, look_every=self.look_every)
+        positive(test=self.test, final=self.final, width_per_bit=self.width_per_bit)
         if self.size is not None and not 0 <= self.size <= self.bits:
             raise BadInput(f"size = {self.size} of {self.bits} bits cannot matter: give 0 to {self.bits}, or leave out")
 
@@ -77,7 +78,7 @@ def run(settings: Parity, seed: int, device: str = "cpu", watch: Watch | None = 
         flips = (x * relevant[:, None, :]).sum(-1, keepdim=True, dtype=torch.int32)
         return 1 - 2 * x.float(), 1 - 2 * (flips % 2).float()
 
-    looks = list(range(settings.look_every, settings.steps + 1, settings.look_every))
+    looks = [*range(settings.look_every, settings.steps, settings.look_every), settings.steps]
     seen: list[Tensor] = []
     rule = Rule("sgd", settings.lr)
     for step in descend(weights, lambda w, b: hinge(scores(w, b[0]), b[1]), rule, draw, looks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,12 +13,16 @@ from theodolite.tasks.boolean import Boolean
 from theodolite.tasks.contract import Task
 from theodolite.tasks.majority import Majority
 from theodolite.tasks.parity import Parity
+from theodolite.theory.boolean import minterm_relus, parity_relus, symmetric_relus
 from theodolite.witness.registered_nets.sign_program import SignProgram, layer_of
 from theodolite.witness.table import Table, constant_on_levels, truth_table
 
 MOST_UNITS = 600  # beyond, a witness is no longer a small network
 _MOST_IN_CUBES = 12  # bits: a function of more that has no other program has too many cubes
 _LONGEST = 64  # bits: a program of a task too large for a truth table is checked by sampling later
+
+_COUNTED = "thresholds on the number of true bits"
+_NUMBER = "thresholds on the input read as a number"
 
 
 @lru_cache(maxsize=32)
@@ -33,27 +38,20 @@ def boolean_programs(task: Task) -> tuple[SignProgram, ...]:
     if table is not None:
         found += _along_sums(table)
         found = [p for p in found if (p(table.inputs) == table.values.ravel()).all()]
-        if len(table.relevant) <= _MOST_IN_CUBES and min(map(_units, found), default=MOST_UNITS) > table.bits:
+        if len(table.relevant) <= _MOST_IN_CUBES and min((p.units for p in found), default=MOST_UNITS) > table.bits:
             found.append(_from_cubes(table))
-    return tuple(sorted((p for p in found if _units(p) <= MOST_UNITS), key=_units))
-
-
-def _units(program: SignProgram) -> int:
-    return sum(layer.units for layer in program.layers)
+    return tuple(sorted((p for p in found if p.units <= MOST_UNITS), key=lambda p: p.units))
 
 
 def _by_name(task: Task) -> Iterator[SignProgram]:
     given: Any = task  # its fields are those of its own kind
     if isinstance(task, Majority):
-        yield conjunction("thresholds on the number of true bits", np.ones((1, given.bits)), np.array([0]))
+        yield conjunction("one threshold on the number of true bits", np.ones((1, given.bits)), np.array([0]))
     elif isinstance(task, Parity):
         used = (np.arange(given.bits) < given.relevant).astype(np.int64)
-        yield alternation(
-            "thresholds on the number of true bits",
-            used,
-            np.arange(2 - given.relevant, given.relevant + 1, 2) - 1,
-            highest=1,
-        )
+        thresholds = np.arange(2 - given.relevant, given.relevant + 1, 2) - 1
+        counted = alternation(_COUNTED, used, thresholds, highest=1)
+        yield replace(counted, predicted=_counts(parity_relus(given.relevant)))
     elif isinstance(task, Boolean):
         yield from _by_function(given.function, given.bits)
 
@@ -64,30 +62,34 @@ def _by_function(function: str, bits: int) -> Iterator[SignProgram]:
     if function == "first":
         yield conjunction("the first bit alone", np.eye(1, bits), np.array([0]))
     elif function == "and":
-        yield conjunction("thresholds on the number of true bits", np.ones((1, bits)), np.array([1 - bits]))
+        yield conjunction("one threshold on the number of true bits", np.ones((1, bits)), np.array([1 - bits]))
     elif function == "or":
-        yield conjunction("thresholds on the number of true bits", np.ones((1, bits)), np.array([bits - 1]))
+        yield conjunction("one threshold on the number of true bits", np.ones((1, bits)), np.array([bits - 1]))
     elif function == "carry" and half <= 15:
         # Overflow: a + b ≥ 2^half. In signs −1 for a true bit, Σ powers·x = 2(2^half − 1) − 2(a + b).
         yield conjunction(
-            "a threshold on the sum of both numbers", np.concatenate((powers, powers))[None], np.array([-1])
+            "one threshold on the sum of both numbers", np.concatenate((powers, powers))[None], np.array([-1])
         )
     elif function == "equality" and half <= 15:
-        yield alternation(
-            "no difference of both numbers", np.concatenate((powers, -powers)), np.array([-1, 1]), highest=1
-        )
+        difference = np.concatenate((powers, -powers))
+        hat = alternation("two thresholds on the difference of both numbers", difference, np.array([-1, 1]), highest=1)
+        yield replace(hat, predicted={"depth": 1}, at_most={"units": 3})  # up and down again: three bends
     elif function == "brackets":
         # Every prefix of odd length holds more openings (−1) than closings, and the whole as many.
         prefixes = -np.tril(np.ones((bits, bits), dtype=np.int64))
         weights = np.concatenate((prefixes[:-1:2], -prefixes[-1:]))
         thresholds = np.array([0] * half + [-1])
-        yield _negated(conjunction("thresholds on every prefix", weights, thresholds))
+        yield _negated(conjunction("one threshold on every prefix of odd length and on the whole", weights, thresholds))
     elif function == "inner-product":
         pairs = np.concatenate((np.eye(half), np.eye(half)), axis=1).astype(np.int64)
         ands = layer_of(pairs, np.full(half, -1))  # −1 only where both bits are true
         counted = alternation("", np.ones(half, dtype=np.int64), np.arange(2 - half, half + 1, 2) - 1, highest=1)
         yield SignProgram(
-            "the parity of the number of true pairs", (ands, *counted.layers), counted.read, counted.offset
+            "an AND of every pair, then thresholds on how many are true",
+            (ands, *counted.layers),
+            counted.read,
+            counted.offset,
+            predicted=_counts(half + parity_relus(half), depth=2),
         )
 
 
@@ -98,15 +100,9 @@ def _along_sums(table: Table) -> Iterator[SignProgram]:
     order[list(table.relevant)] = 2 ** np.arange(len(table.relevant))[::-1]
     chow = (table.inputs * table.values.reshape(-1, 1)).sum(axis=0)
     powers = 2 ** np.arange(half)[::-1]
-    named = (
-        [
-            ("thresholds on the number of true bits", used),
-            ("thresholds on the input read as a number", order),
-            ("thresholds on Chow's weighted sum", chow // np.gcd.reduce(chow)),
-        ]
-        if chow.any()
-        else [("thresholds on the number of true bits", used), ("thresholds on the input read as a number", order)]
-    )
+    named = [(_COUNTED, used), (_NUMBER, order)]
+    if chow.any():  # Σ value · input, the best linear guess at the function (Chow 1961)
+        named.append(("thresholds on the sum weighted by Chow's parameters", chow // np.gcd.reduce(chow)))
     if bits % 2 == 0:
         named += [
             ("thresholds on the sum of both halves", np.tile(powers, 2)),
@@ -114,14 +110,19 @@ def _along_sums(table: Table) -> Iterator[SignProgram]:
         ]
     for name, weights in named:
         if weights.any() and constant_on_levels(table, weights):
-            yield _along(name, table, weights)
+            made = _along(name, table, weights)
+            if made is not None:
+                bound = symmetric_relus if name == _COUNTED else minterm_relus
+                yield replace(made, predicted={"depth": 1}, at_most={"units": bound(len(table.relevant))})
 
 
-def _along(name: str, table: Table, weights: np.ndarray) -> SignProgram:
-    """A function of ⟨weights, x⟩: one unit wherever its value changes from one sum to the next."""
+def _along(name: str, table: Table, weights: np.ndarray) -> SignProgram | None:
+    """A function of ⟨weights, x⟩: one unit wherever its value changes from one sum to the next, unless too often."""
     sums, first = np.unique(table.inputs @ weights, return_index=True)
     values = table.values.ravel()[first]
     changes = np.flatnonzero(np.diff(values))
+    if len(changes) > MOST_UNITS:
+        return None
     return alternation(name, weights, (sums[changes] + sums[changes + 1]) / 2, highest=int(values[-1]))
 
 
@@ -134,7 +135,14 @@ def _from_cubes(table: Table) -> SignProgram:
     layer = layer_of(weights, sizes - 1)
     # At most one cube holds an input: −1 − … − 1 + 1 there, and two less where none does.
     read = np.full(len(weights), table.rarer)
-    return SignProgram("disjoint cubes", (layer,), read, table.rarer * (len(weights) - 1))
+    return SignProgram(
+        "one unit for each path of a decision tree",
+        (layer,),
+        read,
+        table.rarer * (len(weights) - 1),
+        predicted={"depth": 1},
+        at_most={"units": minterm_relus(len(table.relevant))},
+    )
 
 
 def alternation(name: str, weights: np.ndarray, thresholds: np.ndarray, highest: int) -> SignProgram:
@@ -147,10 +155,15 @@ def alternation(name: str, weights: np.ndarray, thresholds: np.ndarray, highest:
 
 
 def conjunction(name: str, weights: np.ndarray, thresholds: np.ndarray) -> SignProgram:
-    """+1 where every sum is above its threshold."""
+    """+1 where every sum is above its threshold: how far one falls short is one ReLU."""
     layer = layer_of(weights, thresholds)
-    return SignProgram(name, (layer,), np.ones(layer.units, dtype=np.int64), 1 - layer.units)
+    read = np.ones(layer.units, dtype=np.int64)
+    return SignProgram(name, (layer,), read, 1 - layer.units, predicted=_counts(layer.units))
+
+
+def _counts(units: int, depth: int = 1) -> dict[str, int]:
+    return {"units": units, "depth": depth}
 
 
 def _negated(program: SignProgram) -> SignProgram:
-    return SignProgram(program.name, program.layers, -program.read, -program.offset)
+    return replace(program, read=-program.read, offset=-program.offset)

@@ -82,4 +82,5 @@ def _build(plan: Plan, asked: Mapping[str, Any]) -> Witness | None:
         free += len(stage.shift)
     put(module.read.weight, [[1.0]], column=free - 1)
     units = sum(stage.relus for stage in plan.stages)
-    return Witness(plan.name, AsVector(module), _SOURCE, units, len(plan.stages), shape)
+    known = {"predicted": plan.predicted, "at_most": plan.at_most}
+    return Witness(plan.name, AsVector(module), _SOURCE, units, len(plan.stages), shape, **known)

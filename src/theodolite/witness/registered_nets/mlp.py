@@ -10,7 +10,7 @@ import numpy as np
 from theodolite.nets.size import count_parameters
 from theodolite.tasks.contract import Task
 from theodolite.tasks.sawtooth import Sawtooth
-from theodolite.theory.sawtooth import shallow_units
+from theodolite.theory.sawtooth import deep_units, shallow_units
 from theodolite.witness.contract import Witness, constructs
 from theodolite.witness.registered_nets.boolean_programs import boolean_programs
 from theodolite.witness.registered_nets.profile import broken_line, profile
@@ -36,13 +36,13 @@ def deep_sawtooth(task: Task, shape: Mapping[str, Any]) -> Witness | None:
     if made is None:
         return None
     return Witness(
-        name=f"deep sawtooth, 2 ReLUs for each of {folds} folds",
+        name=f"the tent map {folds} times over, 2 ReLUs for each fold",
         module=made[0],
         source="Telgarsky 2015, Section 1; his 3 nodes in 2 layers a fold are 2 nodes in 1 layer here",
         units=2 * folds,
         depth=folds,
         shape=made[1],
-        predicted={"units": 3 * folds, "depth": 2 * folds},
+        predicted={"units": deep_units(folds), "depth": folds},
     )
 
 
@@ -62,7 +62,7 @@ def broken_curve(task: Task, shape: Mapping[str, Any]) -> Witness | None:
         return None
     predicted = {"units": shallow_units(vars(task)["folds"]), "depth": 1} if isinstance(task, Sawtooth) else {}
     return Witness(
-        name=f"broken line of {len(line.knots)} pieces",
+        name=f"a broken line of {len(line.knots)} pieces",
         module=made[0],
         source="a ReLU for every bend of a broken line",
         units=len(line.knots),
@@ -80,7 +80,8 @@ def boolean_function(task: Task, shape: Mapping[str, Any]) -> Witness | None:
         built = _build(relu_program(program), task, shape)
         if built is not None:
             relus = [layer.mix.shape[1] for layer in (*map(in_relus, program.layers[:-1]), answer_in_relus(program))]
-            made.append(Witness(program.name, built[0], _SOURCE, sum(relus), len(relus), built[1]))
+            known = {"predicted": program.predicted, "at_most": program.at_most}
+            made.append(Witness(program.name, built[0], _SOURCE, sum(relus), len(relus), built[1], **known))
     return min(made, key=lambda w: (count_parameters(w.module), w.units), default=None)
 
 

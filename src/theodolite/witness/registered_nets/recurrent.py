@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from torch import nn
 from theodolite.nets.as_vector import AsVector
 from theodolite.nets.size import count_parameters
 from theodolite.tasks.contract import Task
+from theodolite.theory.boolean import automaton_units
 from theodolite.witness.contract import Witness, constructs
 from theodolite.witness.registered_nets.boolean_programs import boolean_programs
 from theodolite.witness.registered_nets.profile import profile, smooth_steps
@@ -56,6 +57,8 @@ class Stack:
     layers: tuple[Layer, ...]
     read: np.ndarray  # (outputs, units)
     offset: np.ndarray  # (outputs,)
+    predicted: Mapping[str, int] = field(default_factory=dict)
+    at_most: Mapping[str, int] = field(default_factory=dict)
 
 
 @constructs("rnn")
@@ -95,7 +98,7 @@ def _stacks(net: str, task: Task) -> list[Stack]:
         layer = Layer(slopes, np.zeros((units, units)), -steps.gain * steps.centres)
         found.append(
             Stack(
-                f"sum of {units} smooth steps",
+                f"a sum of {units} smooth steps along one direction",
                 "a counter of real numbers under one layer of tanh units, read by least squares",
                 (_adding(small), layer),
                 steps.read[None],
@@ -123,10 +126,17 @@ def _counter(net: str, program: SignProgram) -> Stack:
     middle, half = (lower + upper) / 2, (upper - lower) / 2
     if first.units == 1 and not later:
         read = program.read[:, None] / half  # the sign is enough: no unit is needed to make it
-        return Stack(f"{program.name}, read off", _COUNTER, (_adding(small),), read, program.offset - (read @ middle))
+        return Stack(
+            "a counter of true bits, compared with a number",
+            _COUNTER,
+            (_adding(small),),
+            read,
+            program.offset - (read @ middle),
+            predicted={"units": 1, "depth": 1},
+        )
     signs = Layer((GAIN / half)[:, None], np.zeros((first.units,) * 2), -GAIN * middle / half)
     return Stack(
-        program.name,
+        f"a counter under {program.name}",
         _COUNTER,
         (_adding(small), signs, *map(_signs, later)),
         program.read[None],
@@ -138,7 +148,8 @@ def _latch(program: SignProgram) -> Stack:
     """A function of the first bit alone: the first sign is kept by an argument that no later one outweighs."""
     layer = Layer(np.array([[GAIN]]), np.array([[3 * GAIN]]), np.zeros(1))
     read = program.read[None] * program.layers[0].weights[:, :1]
-    return Stack("first sign kept", "a latch", (layer,), read, np.array([program.offset]))
+    one = {"units": 1, "depth": 1}
+    return Stack("a latch that keeps the first bit", "a latch", (layer,), read, np.array([program.offset]), one)
 
 
 def _register(program: SignProgram) -> Stack:
@@ -150,7 +161,8 @@ def _register(program: SignProgram) -> Stack:
     register = Layer(into, GAIN * np.eye(length, k=-1), np.zeros(length))
     held = SignLayer(first.weights[:, ::-1][:, :length], first.below, first.above)
     layers = (register, _signs(held), *map(_signs, program.layers[1:]))
-    return Stack(program.name, _REGISTER, layers, program.read[None], np.array([program.offset]))
+    name = f"a shift register under {program.name}"
+    return Stack(name, _REGISTER, layers, program.read[None], np.array([program.offset]))
 
 
 def _signs(layer: SignLayer) -> Layer:
@@ -185,7 +197,11 @@ def _automaton(machine: StateMachine, task: Task) -> Stack:
     else:
         read = np.array([[*(float(answer == k) for answer in says), 0.0] for k in range(task.spec.outputs)])
         offset = read.sum(axis=1)
-    return Stack(machine.name, _MINSKY, (layer,), read, offset)
+    states = len({*machine.says})
+    units = {"units": automaton_units(states, machine.symbols)}
+    every = size == states * machine.symbols  # else some symbols cannot follow some states
+    predicted, at_most = ({"depth": 1} | units, {}) if every else ({"depth": 1}, units)
+    return Stack(machine.name, _MINSKY, (layer,), read, offset, predicted, at_most)
 
 
 # From layers to parameters
@@ -234,7 +250,9 @@ def _build(net: str, stack: Stack, task: Task, asked: Mapping[str, Any]) -> Witn
     put(module.read.weight, stack.read / (_ON[net] if signs else 1.0))
     put(module.read.bias, stack.offset)
     whole: nn.Module = AsVector(module) if spec.kind == "vector" else module
-    return Witness(stack.name, whole, stack.source, sum(layer.units for layer in layers), len(layers), shape)
+    units = sum(layer.units for layer in layers)
+    known = {"predicted": stack.predicted, "at_most": stack.at_most} if len(layers) == len(stack.layers) else {}
+    return Witness(stack.name, whole, stack.source, units, len(layers), shape, **known)
 
 
 def _fill_rnn(module: Any, layers: Sequence[Layer]) -> None:

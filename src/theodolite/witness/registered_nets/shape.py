@@ -33,11 +33,11 @@ def fitted(net: str, needed: Mapping[str, Any], asked: Mapping[str, Any]) -> dic
 def blank(net: str, shape: Mapping[str, Any]) -> nn.Module:
     """The registered net in double precision, every parameter 0 but the weights of norms, which are 1."""
     with torch.device("meta"):  # shapes only: drawing weights would move the global generator
-        module = nets[net].build(**shape).double()
-    module.to_empty(device="cpu")
+        module = nets[net].build(**shape)
     for part in module.modules():
-        for name, parameter in part.named_parameters(recurse=False):
-            parameter.data.fill_(1.0 if isinstance(part, nn.LayerNorm) and name == "weight" else 0.0)
+        for name, parameter in list(part.named_parameters(recurse=False)):
+            value = 1.0 if isinstance(part, nn.LayerNorm) and name == "weight" else 0.0
+            setattr(part, name, nn.Parameter(torch.full(parameter.shape, value, dtype=torch.float64)))
     return module
 
 

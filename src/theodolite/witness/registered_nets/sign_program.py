@@ -7,7 +7,8 @@ that saturated tanh units compute it exactly and a pair of ReLUs does too.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -35,23 +36,34 @@ class SignLayer:
         return (self.above - self.below) / 2
 
     def __call__(self, signs: np.ndarray) -> np.ndarray:
-        return np.where(signs @ self.weights.T > self.middle, 1, -1)
+        # In float64, where a product of matrices is fast and sums of whole numbers are exact.
+        return np.where(signs @ self.weights.T.astype(np.float64) > self.middle, 1.0, -1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class SignProgram:
-    """Layers of sign units; the sign of `read`·h + `offset` is the answer."""
+    """Layers of sign units; the sign of `read`·h + `offset` is the answer.
+
+    `predicted` and `at_most` are what theory counts in ReLUs, as in a witness.
+    """
 
     name: str
     layers: tuple[SignLayer, ...]
     read: np.ndarray
     offset: int
+    predicted: Mapping[str, int] = field(default_factory=dict)
+    at_most: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def bits(self) -> int:
         return self.layers[0].weights.shape[1]
 
+    @property
+    def units(self) -> int:
+        return sum(layer.units for layer in self.layers)
+
     def __call__(self, signs: np.ndarray) -> np.ndarray:
+        signs = signs.astype(np.float64)
         for layer in self.layers:
             signs = layer(signs)
         return np.sign(signs @ self.read + self.offset)

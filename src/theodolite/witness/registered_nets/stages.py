@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
 from theodolite.tasks.contract import Task
+from theodolite.tasks.sawtooth import Sawtooth
+from theodolite.theory.sawtooth import shallow_units
 from theodolite.witness.registered_nets.boolean_programs import boolean_programs
 from theodolite.witness.registered_nets.profile import broken_line, profile
 from theodolite.witness.registered_nets.sign_program import SignProgram, answer_in_relus, in_relus
@@ -43,6 +46,8 @@ class Plan:
     stages: tuple[Stage, ...]
     sharp: float
     large: float
+    predicted: Mapping[str, int] = field(default_factory=dict)  # theory's counts of ReLUs and stages
+    at_most: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def entries(self) -> int:
@@ -61,8 +66,10 @@ def plans(task: Task) -> list[Plan]:
     if curve is not None and line is not None:
         units = np.zeros(len(line.knots), dtype=np.int64)
         stage = Stage(units, line.knots, line.slopes[None], np.array([line.offset]))
-        name = f"broken line of {len(line.knots)} pieces"
-        return [Plan(name, np.full((1, task.spec.features), curve.scale), (stage,), sharp=1e10, large=1e5)]
+        name = f"a broken line of {len(line.knots)} pieces"
+        predicted = {"units": shallow_units(vars(task)["folds"]), "depth": 1} if isinstance(task, Sawtooth) else {}
+        direction = np.full((1, task.spec.features), curve.scale)
+        return [Plan(name, direction, (stage,), sharp=1e10, large=1e5, predicted=predicted)]
     return [_of_signs(program) for program in boolean_programs(task)]
 
 
@@ -79,4 +86,6 @@ def _of_signs(program: SignProgram) -> Plan:
         (*stages, Stage(last.group, last.knots, last.mix, last.shift)),
         sharp=50.0,
         large=1e3,
+        predicted=program.predicted,
+        at_most=program.at_most,
     )

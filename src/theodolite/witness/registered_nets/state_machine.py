@@ -15,6 +15,8 @@ from theodolite.tasks.parity_check import ParityCheck
 
 MOST_ARROWS = 2000  # a network has one unit for each
 
+_PARITY = "an automaton of two states, the parity so far"
+
 
 @dataclass(frozen=True)
 class StateMachine:
@@ -32,10 +34,10 @@ def state_machine(task: Task) -> StateMachine | None:
     given: Any = task  # its fields are those of its own kind
     if isinstance(task, ParityCheck):
         arrows = {(odd, bit): odd ^ bit for odd in (0, 1) for bit in (0, 1)} | {(odd, 2): odd for odd in (0, 1)}
-        return StateMachine("parity so far", 3, 0, arrows, {0: 0, 1: 1})
+        return StateMachine(_PARITY, 3, 0, arrows, {0: 0, 1: 1})
     if isinstance(task, Parity) and given.relevant == given.bits:
         arrows = {(odd, bit): odd ^ bit for odd in (0, 1) for bit in (0, 1)}
-        return StateMachine("parity so far", 2, 0, arrows, {0: 1, 1: -1})
+        return StateMachine(_PARITY, 2, 0, arrows, {0: 1, 1: -1})
     if isinstance(task, Boolean) and given.function == "brackets":
         return _levels(given.bits // 2)
     if isinstance(task, Dyck):
@@ -50,7 +52,9 @@ def _levels(highest: int) -> StateMachine:
     for level in range(highest + 1):
         arrows[level, 1] = level + 1
         arrows[level, 0] = level - 1 if level else dead
-    return StateMachine("brackets open", 2, 0, arrows, {s: -1 if s == 0 else 1 for s in range(dead + 1)})
+    return StateMachine(
+        "an automaton that counts the open brackets", 2, 0, arrows, {s: -1 if s == 0 else 1 for s in range(dead + 1)}
+    )
 
 
 def _stacks(types: int, depth: int) -> StateMachine | None:
@@ -67,4 +71,4 @@ def _stacks(types: int, depth: int) -> StateMachine | None:
         if stack:
             arrows[state, types + stack[-1]] = number[stack[:-1]]
     says = {state: stack[-1] if stack else types for stack, state in number.items()}
-    return StateMachine("stack of open brackets", 2 * types, 0, arrows, says)
+    return StateMachine("an automaton with a state for every stack of open brackets", 2 * types, 0, arrows, says)

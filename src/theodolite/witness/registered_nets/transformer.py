@@ -80,7 +80,12 @@ def _build(net: str, plan: Plan, asked: Mapping[str, Any]) -> Witness | None:
         stream.compute(blocks[number], stage, int(places[number]), target)
     stream.answer(module.read)
     units = sum(stage.relus for stage in plan.stages) + (plan.entries if placed else 0)
-    return Witness(plan.name, AsVector(module), _SOURCE, units, len(plan.stages) + placed, shape)
+    depth = len(plan.stages) + placed
+    known = {"predicted": plan.predicted, "at_most": plan.at_most}
+    if placed:  # one more block, with a unit for each place
+        more = {"units": plan.entries, "depth": 1}
+        known = {side: {name: n + more[name] for name, n in counts.items()} for side, counts in known.items()}
+    return Witness(plan.name, AsVector(module), _SOURCE, units, depth, shape, **known)
 
 
 class _Stream:
