@@ -18,7 +18,7 @@ from theodolite.lab.summary import summarise
 from theodolite.lab.training_plan import plan_training
 from theodolite.measurement import canonical
 from theodolite.nets.load import blueprint
-from theodolite.survey.answers import failures
+from theodolite.survey.answers import failed, failures
 from theodolite.survey.candidate import Candidate
 from theodolite.survey.section import (
     Answer,
@@ -139,8 +139,10 @@ class MatrixSection:
         nets = list(dict.fromkeys(net for _, net in found))
         labels = list(dict.fromkeys(label for label, _ in found))
         told = (_MEANING, *failures(rows, setting))
+        broken = {row.cell.config["net"]: row.error or "" for row in reversed(rows) if row.error}
+        lost = [failed(net, _QUESTION, why) for net, why in {**broken, **setting.troubles}.items() if net not in nets]
         if not found:
-            return Summary("No network could be measured.", notes=told)
+            return Summary("No network could be measured.", notes=told, answers=lost)
         effort = _EFFORT[setting.preset]
         caption = (
             f"{effort.bits} bits: a parity drawn at random gets {2.0**-effort.bits:.1g} of the gradient on average. "
@@ -148,7 +150,7 @@ class MatrixSection:
         )
         table = Table("Tasks by network", _COLUMNS, [_line(found[key]) for key in found], caption)
         chart = _chart(found, labels, nets, effort)
-        answers = [_answer(net, [cell for (_, other), cell in found.items() if other == net]) for net in nets]
+        answers = [_answer(net, [cell for (_, other), cell in found.items() if other == net]) for net in nets] + lost
         return Summary(_headline(list(found.values())), [table], notes=told, answers=answers, charts=[chart])
 
 
