@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from theodolite.survey import learnability
+from theodolite.survey import learnability, matrix
 
 
 @pytest.fixture
 def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
     brief = replace(learnability._EFFORT["quick"], seeds=2, steps={"vector": 60, "sequence": 20})
     monkeypatch.setitem(learnability._EFFORT, "quick", brief)
+    monkeypatch.setitem(matrix._EFFORT, "quick", replace(matrix._EFFORT["quick"], seeds=2, steps=20, draws=2))

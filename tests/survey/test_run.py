@@ -71,8 +71,9 @@ def test_a_second_run_measures_nothing_and_answers_the_same(tmp_path):
     assert again.asked == first.asked > 4
     assert again.answers == first.answers
     assert [s.id for s in first.sections] == ["sensitivity", "spectrum", "separation-rank", "symmetry", "cost"]
-    (reason,) = first.not_applicable
-    assert reason.startswith("What training finds: 'sum-of-products' fits none of the tasks, the last because")
+    learning, matrix = first.not_applicable
+    assert learning.startswith("What training finds: 'sum-of-products' fits none of the tasks, the last because")
+    assert "'sum-of-products' is a polynomial" in matrix
 
 
 def test_an_interrupted_survey_goes_on_where_it_was(tmp_path):
@@ -112,7 +113,7 @@ def test_a_size_that_no_built_in_net_has_does_not_apply():
     assert not survey.answers
     told = [reason for reason in survey.not_applicable if "not polynomial" not in reason]
     assert all("a budget of 200 parameters is too small" in reason for reason in told)
-    assert len(told) == 5
+    assert len(told) == 6
 
 
 @pytest.mark.usefixtures("short_training")
@@ -145,6 +146,14 @@ def test_a_net_that_does_not_name_its_tokens_is_measured_on_tokens(file):
     assert row["value"] == pytest.approx(alone.value)
     assert row["value"] < -2
     assert row["diagnostics"]["profile"]["shape"] == "exponential"
+
+
+def test_only_the_sections_that_are_named_are_run():
+    survey = run_survey("sum-of-products", only=["cost", "symmetry"])
+    assert [section.id for section in survey.sections] == ["cost", "symmetry"]
+    assert survey.command == "theodolite survey sum-of-products --only cost,symmetry --preset quick"
+    with pytest.raises(BadInput, match=r"no section is called 'costs': did you mean 'cost'"):
+        run_survey("sum-of-products", only=["costs"])
 
 
 def test_presets_names_and_arguments_are_strict(file, tmp_path):

@@ -108,7 +108,7 @@ class MatrixSection:
     of_nets = True
 
     def applies(self, net: Candidate) -> str | None:
-        if net.polynomial:
+        if net.polynomial and net.registered:
             return f"'{net.name}' is a polynomial, which other sections measure exactly"
         reads_ids = blueprint(net.net, **net.given).vocab is not None
         return f"'{net.name}' reads ids of a vocabulary, and these tasks give numbers" if reads_ids else None
