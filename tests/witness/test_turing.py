@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import pytest
@@ -133,3 +134,11 @@ def test_inputs_that_do_not_fit_are_refused():
         compile_machine(machine, 0, 2)
     with pytest.raises(BadInput, match="did you mean 'parity'"):
         machines["partiy"]
+
+
+def test_a_tableau_too_large_is_refused_with_the_steps_that_fit():
+    machine = machines["increment"].machine
+    with pytest.raises(BadInput, match=r"1000000 steps of this machine need 13,999,997,000,002 units") as told:
+        compile_machine(machine, steps=10**6, length=3)
+    fits = int(re.search(r"use (\d+) steps", str(told.value))[1])  # type: ignore[index]
+    assert machine_units(machine, fits) <= 5_000_000 < machine_units(machine, fits + 1)

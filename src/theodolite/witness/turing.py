@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from theodolite.errors import BadInput
+from theodolite.errors import BadInput, NotEnoughMemory
 from theodolite.registry import unknown
 from theodolite.theory.domain import whole
 from theodolite.witness.threshold import Affine, Edges, UnitNetwork
 
+_MOST_UNITS = 5_000_000  # about a minute and some gigabytes
 Move = Literal[-1, 0, 1]
 Outcome = Literal["accept", "reject", "running"]
 
@@ -130,6 +131,10 @@ def compile_machine(machine: TuringMachine, steps: int, length: int) -> Compiled
     """
     whole("steps", steps)
     whole("length", length)
+    units = machine_units(machine, steps)
+    if units > _MOST_UNITS:
+        most = next(t for t in range(steps) if machine_units(machine, t + 1) > _MOST_UNITS)
+        raise NotEnoughMemory(f"{steps} steps of this machine need {units:,} units: use {most} steps or fewer")
     plan = _Plan(machine, steps, length)
     layers = [plan.layer(t) for t in range(steps)]
     accept, reject = (plan.stopped_at(steps, state) for state in (0, 1))
