@@ -91,3 +91,10 @@ def test_a_folder_that_holds_something_else_is_left_alone(theodolite, tmp_path):
         assert words in outcome.err
     assert file.read_text() == (full / "report.html").read_text() == "kept"
     assert len(list(full.iterdir())) == 1
+
+
+def test_a_survey_that_could_measure_nothing_says_why_and_leaves_nothing(theodolite, tmp_path):
+    outcome = theodolite("survey", "transformer", "--params", "200", "--only", "matrix", "--out", tmp_path / "out")
+    assert outcome.code == 2
+    assert "nothing could be measured: Expressible, signalled, learnt: a budget of 200" in outcome.err
+    assert not (tmp_path / "out" / "report.html").exists()

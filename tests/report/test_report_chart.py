@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from xml.etree import ElementTree
+
+from rich.console import Console
 
 from theodolite.report.chart import chart_svg
 from theodolite.report.page import RenderedSection, render_page
-from theodolite.survey.section import Board, Chart, Square, Summary
+from theodolite.report.terminal import print_summary
+from theodolite.survey.section import Board, Chart, Column, Square, Summary, Table
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHART = Chart(
@@ -59,3 +63,16 @@ def test_the_page_holds_the_drawing_its_caption_and_its_command():
     assert "Fuller is better." in page
     assert page.count("theodolite x") >= 1
     assert "plotly" not in page.split("<script type=")[0].lower()
+
+
+def test_a_terminal_shows_the_boards_of_a_chart_instead_of_its_wide_table():
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    wide = Table("All of it", [Column(f"c{i}", f"column {i}") for i in range(20)], [])
+    print_summary(console, "Matrix", Summary("Head.", [wide], charts=[CHART]))
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "All of it" not in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["parity", "12", "?"] in lines
+    assert ["parity", "4/4", "0/4"] in lines

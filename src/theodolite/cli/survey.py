@@ -62,6 +62,7 @@ def survey(
     command again, also after a crash, goes on where it was.
     """
     prepare(None, verbose, log_file)
+    from theodolite.errors import BadInput
     from theodolite.lab.campaign import Listener
     from theodolite.lab.engines import default_workers
     from theodolite.lab.files import OutputFolder
@@ -84,6 +85,8 @@ def survey(
             out=out,
             listener=Listener(watch=bar.count),
         )
+    if not result.asked and not result.sections:
+        raise BadInput(f"nothing could be measured: {result.not_applicable[0]}")
     page = render_page(
         "Theodolite survey",
         f"{', '.join(result.nets)} · preset {result.preset}: “cannot learn” means not in training as short as this",

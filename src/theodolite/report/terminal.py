@@ -15,7 +15,7 @@ from rich.text import Text
 
 from theodolite.report.numbers import format_value
 from theodolite.report.verdict import agreement
-from theodolite.survey.section import Column, Summary, Table
+from theodolite.survey.section import Board, Chart, Column, Summary, Table
 
 _TEXT_FLOOR = 12  # a column of words may wrap to this width when the terminal is narrow
 _LEAST = 3
@@ -30,13 +30,23 @@ def rich_table(table: Table, width: int = 80) -> rich.table.Table:
 
 
 def print_summary(console: Console, section_title: str, summary: Summary) -> None:
-    """A section as its title, its headline, its notes, its tables, and the commands that make them again."""
+    """A section as its title, its headline, its notes, its charts or tables, and the commands that make them again.
+
+    Where there is a chart it stands for the table, which has more columns than a terminal.
+    """
     console.print()
     console.rule(Text(section_title, style="bold"), align="left", style="dim")
     console.print(Text(summary.headline))
     for note in summary.notes:
         console.print(Padding(Text(note, style="dim"), (0, 0, 0, 2)))
-    for table in summary.tables:
+    for chart in summary.charts:
+        for board in chart.boards:
+            console.print()
+            console.print(Text.assemble((board.title, "bold"), (f": {board.note}", "dim")))
+            console.print(_grid(_squares(chart, board), console.width))
+        _aside(console, chart.caption)
+        _command(console, chart.command)
+    for table in summary.tables if not summary.charts else ():
         console.print()
         console.print(Text(table.title, style="bold"))
         console.print(_grid(table, console.width))
@@ -46,6 +56,15 @@ def print_summary(console: Console, section_title: str, summary: Summary) -> Non
         console.print()
         console.print(Text.assemble(("Figure in the report: ", "dim"), (figure.title, "bold")))
         _command(console, figure.command)
+
+
+def _squares(chart: Chart, board: Board) -> Table:
+    columns = [Column("row", "", numeric=False), *(Column(name, name) for name in chart.columns)]
+    rows = [
+        {"row": row, **{name: square.text for name, square in zip(chart.columns, squares, strict=True)}}
+        for row, squares in zip(chart.rows, board.squares, strict=True)
+    ]
+    return Table("", columns, rows)
 
 
 def _grid(table: Table, width: int) -> rich.table.Table:

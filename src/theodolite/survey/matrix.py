@@ -244,13 +244,13 @@ def _answer(net: str, cells: Sequence[_Found]) -> Answer:
     expressed = [cell for cell in cells if cell.expressible]
     learnt = [cell for cell in cells if cell.solved]
     both = [cell for cell in expressed if cell.solved]
-    text = f"learns {len(learnt)} of {len(cells)} tasks in all seeds"
-    if expressed:
-        text = f"expresses {len(expressed)} of {len(cells)} tasks, learns {len(both)} of those in all seeds"
     missed = [cell.label for cell in (expressed or cells) if not cell.solved]
-    text += f" (not {', '.join(missed)})" if missed else ""
-    asked = expressed or cells
-    standing: Standing = "yes" if not missed else "no" if len(missed) == len(asked) else "partly"
+    but = f", not {', '.join(missed)}" if missed else ""
+    if not expressed:  # nothing is known of what it can express, so only success settles the question
+        text = f"learns {len(learnt)} of {len(cells)} tasks{but}; no explicit weights are known for it"
+        return Answer(net, _QUESTION, "unknown" if missed else "yes", text, ability="learn all it can express")
+    text = f"{len(both)} of {len(expressed)} tasks it expresses{but}"
+    standing: Standing = "yes" if not missed else "no" if len(missed) == len(expressed) else "partly"
     return Answer(net, _QUESTION, standing, text, ability="learn all it can express")
 
 
@@ -261,7 +261,7 @@ def _headline(cells: Sequence[_Found]) -> str:
         counts[0] += bool(cell.expressible)
         counts[1] += bool(cell.solved)
         counts[2] += 1
-    told = "; ".join(f"{net} {expressed}, {solved} of {of}" for net, (expressed, solved, of) in by_net.items())
+    told = "; ".join(f"{net} {expressed} and {solved} of {of}" for net, (expressed, solved, of) in by_net.items())
     expressed, solved = sum(bool(cell.expressible) for cell in cells), sum(bool(cell.solved) for cell in cells)
     return (
         f"Of {len(cells)} pairs of task and network, {expressed} are expressible by known weights and {solved} are "
