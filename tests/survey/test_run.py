@@ -146,6 +146,7 @@ def test_a_net_that_does_not_name_its_tokens_is_measured_on_tokens(file):
     assert row["value"] == pytest.approx(alone.value)
     assert row["value"] < -2
     assert row["diagnostics"]["profile"]["shape"] == "exponential"
+    assert any("does not name them: let its constructor have an argument 'tokens'" in r for r in survey.not_applicable)
 
 
 def test_only_the_sections_that_are_named_are_run():

@@ -9,14 +9,12 @@ from typing import Any
 
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.instruments.statistics import mean_interval
-from theodolite.instruments.training.optimiser import Rates, Rule
 from theodolite.instruments.training.pairing import task_sizes
 from theodolite.instruments.training.session import Schedule
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.lane import TRAINING
 from theodolite.lab.lengths import unseen_lengths
 from theodolite.lab.summary import summarise
-from theodolite.lab.training_plan import plan_training
 from theodolite.survey.answers import failed, failures
 from theodolite.survey.candidate import Candidate
 from theodolite.survey.section import (
@@ -34,6 +32,7 @@ from theodolite.survey.section import (
     Table,
     sections,
 )
+from theodolite.survey.training import training_cells
 from theodolite.tasks.contract import Task, make_task, tasks
 from theodolite.theory.learnability import SOLVED, Published, agreement, published
 
@@ -195,18 +194,7 @@ def _cells(net: Candidate, task: Task, effort: _Effort) -> Sequence[Cell]:
         to_the_end=False,
     )
     sizes = task_sizes(net.net, task, max(schedule.unseen, default=None))
-    plan = plan_training(
-        net.net,
-        task,
-        schedule=schedule,
-        rule=Rule(),
-        rates=[Rates(rate, 0.0) for rate in effort.rates],
-        seeds=range(effort.seeds),
-        shape=net.shape(**sizes),
-    )
-    if plan.skipped:
-        raise NotApplicable(plan.skipped[0])
-    return plan.cells
+    return training_cells(net, task, schedule, effort.rates, effort.seeds, net.shape(**sizes))
 
 
 def _question(task: str) -> str:

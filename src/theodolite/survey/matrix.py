@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from theodolite.errors import BadInput, NotApplicable
-from theodolite.instruments.training.optimiser import Rates, Rule
 from theodolite.instruments.training.pairing import task_sizes
 from theodolite.instruments.training.session import Schedule
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.lane import TRAINING
 from theodolite.lab.summary import summarise
-from theodolite.lab.training_plan import plan_training
 from theodolite.measurement import canonical
 from theodolite.nets.load import blueprint
 from theodolite.survey.answers import failed, failures
@@ -33,6 +31,7 @@ from theodolite.survey.section import (
     Table,
     sections,
 )
+from theodolite.survey.training import training_cells
 from theodolite.tasks.contract import Task, make_task
 
 _EXPRESS, _SIGNAL = "express", "target-signal"
@@ -110,8 +109,12 @@ class MatrixSection:
     def applies(self, net: Candidate) -> str | None:
         if net.polynomial and net.registered:
             return f"'{net.name}' is a polynomial, which other sections measure exactly"
-        reads_ids = blueprint(net.net, **net.given).vocab is not None
-        return f"'{net.name}' reads ids of a vocabulary, and these tasks give numbers" if reads_ids else None
+        plan = blueprint(net.net, **net.given)
+        if plan.vocab is not None:
+            return f"'{net.name}' reads ids of a vocabulary, and these tasks give numbers"
+        if plan.kind != net.kind:
+            return f"'{net.name}' reads tokens and does not name them: let its constructor have an argument 'tokens'"
+        return None
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell | Row]:
         assert net is not None
@@ -160,19 +163,9 @@ def _cells(net: Candidate, task: Task, effort: _Effort) -> list[Cell]:
         sizes |= {"features": 1, "tokens": task.spec.features}
     shape = net.shape(**sizes)
     schedule = Schedule(effort.steps, effort.batch, every=max(10, effort.steps // 20), rows=32)
-    plan = plan_training(
-        net.net,
-        task,
-        schedule=schedule,
-        rule=Rule(),
-        rates=[Rates(rate, 0.0) for rate in effort.rates],
-        seeds=range(effort.seeds),
-        shape=shape,
-    )
-    if plan.skipped:
-        raise NotApplicable(plan.skipped[0])
-    about = {"task": task.name, "task_args": plan.cells[0].config["task_args"]}
-    cells = [*plan.cells, Cell(_SIGNAL, {**net.named(), "shape": shape, **about, "draws": effort.draws})]
+    training = training_cells(net, task, schedule, effort.rates, effort.seeds, shape)
+    about = {"task": task.name, "task_args": training[0].config["task_args"]}
+    cells = [*training, Cell(_SIGNAL, {**net.named(), "shape": shape, **about, "draws": effort.draws})]
     if net.registered:
         cells.append(Cell(_EXPRESS, {"net": net.name, **about}))
     return cells
