@@ -79,17 +79,17 @@ def _show(console: Console, results: Sequence[Mapping[str, Any]], cures: Sequenc
             if r["error"] is not None:
                 console.print(Text(f"not run, {r['settings']}: {r['error']}", style="red"))
                 continue
-            console.print(Text(f"{r['setting']} ({r['seeds']} seeds)"))
+            console.print(Text(f"{r['setting']} ({r['seeds']} seed{'s' if r['seeds'] > 1 else ''})"))
             console.print(_table(r))
         short = {r["shorter"]: None for r in own if r["shorter"]}
         if short:
             console.print(Text(f"Shorter than published: {'; '.join(short)}.", style="yellow"))
         origins = {row["origin"] for r in own for row in r["rows"]}
-        legend = ["median and range over seeds"]
+        legend = ["median and range over seeds"] if any(r.get("seeds", 1) > 1 for r in own) else []
         legend += ["ᵈ read off a figure"] if "digitised" in origins else []
         legend += ["ʳ run again by others, two seeds"] if "re-run" in origins else []
         seconds = sum(r.get("seconds") or 0.0 for r in own)
-        console.print(Text(f"{'; '.join(legend)}; {seconds:.0f} s", style="dim"))
+        console.print(Text("; ".join([*legend, f"{seconds:.0f} s"]), style="dim"))
     if cures:
         console.print()
         console.print(Text("Remedies", style="bold"))
@@ -120,7 +120,7 @@ def _table(result: Mapping[str, Any]) -> Any:
             Text(f"  {row['quantity']}{some}"),
             _published(row),
             never if row["measured"] is None else _number(row["measured"]),
-            f"{_number(row['lowest'])} … {_number(row['highest'])}" if row["reached"] else "",
+            f"{_number(row['lowest'])} … {_number(row['highest'])}" if row["reached"] > 1 else "",
         )
     return grid
 

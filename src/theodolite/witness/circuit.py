@@ -108,7 +108,7 @@ class Circuit:
 
     def evaluate(self, bits: np.ndarray) -> np.ndarray:
         """(…, inputs) of 0/1 or booleans to (…, outputs) booleans."""
-        bits = np.asarray(bits, dtype=bool)
+        bits = _bits(bits)
         if bits.shape[-1] != len(self.inputs):
             raise BadInput(f"the circuit has {len(self.inputs)} inputs, not {bits.shape[-1]}: give one bit to each")
         values = {name: bits[..., place] for place, name in enumerate(self.inputs)}
@@ -125,6 +125,8 @@ class Circuit:
 
         A `threshold` gate has `least` too. Names become text; gates and inputs keep the order of the graph.
         """
+        if not graph.is_directed():
+            raise BadInput("the edges of an undirected graph do not say which gate reads which: pass a networkx.DiGraph")
         inputs, gates = [], {}
         for node, about in graph.nodes(data=True):
             kind = about.get("kind", "input" if graph.in_degree(node) == 0 else None)
@@ -145,7 +147,7 @@ class Circuit:
     @staticmethod
     def from_truth_table(answers: Sequence[int | bool], names: Sequence[str] | None = None) -> Circuit:
         """Answers for 0 … 2^n − 1, the first input the highest bit. Equal subfunctions are shared."""
-        table = tuple(bool(answer) for answer in answers)
+        table = tuple(bool(answer) for answer in _bits(answers))
         bits = len(table).bit_length() - 1
         if not table or len(table) != 2**bits:
             raise BadInput(f"a truth table has 2^n answers, not {len(table)}: give one for every input")
@@ -245,3 +247,12 @@ class _Reader:
         name = f"({kind} {len(self.gates)})"
         self.gates[name] = Gate(kind, reads)
         return name
+
+
+def _bits(values: Sequence[int | bool] | np.ndarray) -> np.ndarray:
+    """As booleans; anything but 0 and 1 is refused, since ±1 would be all true."""
+    given = np.asarray(values)
+    if given.dtype != bool and not np.isin(given, (0, 1)).all():
+        other = given[~np.isin(given, (0, 1))].flat[0]
+        raise BadInput(f"bits are 0 and 1, not {other}: turn signs into bits first, such as (1 − sign) / 2")
+    return given.astype(bool)

@@ -44,7 +44,12 @@ class TuringMachine:
         if len(set(self.states)) < len(self.states) or len(set(self.alphabet)) < len(self.alphabet):
             raise BadInput("a state or a symbol of the machine is listed twice: list each once")
         self.check_symbol(self.blank, "the blank")
-        for (state, symbol), (after, written, move) in self.transitions.items():
+        for key, rule in self.transitions.items():
+            if not (isinstance(key, tuple) and len(key) == 2 and isinstance(rule, tuple) and len(rule) == 3):
+                raise BadInput(
+                    f"the transition {key!r}: {rule!r} is none: write (state, symbol): (state, symbol, move of −1, 0 or 1)"
+                )
+            (state, symbol), (after, written, move) = key, rule
             where = f"the transition of '{state}' on '{symbol}'"
             self._state(state, where)
             self._state(after, where)

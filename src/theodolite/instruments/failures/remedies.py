@@ -211,7 +211,7 @@ _PAIRS = (
         )
         for cured, price in (
             ("multi-class", "30,300 weights instead of 101, one class a step"),
-            ("forward only", "no weight more, a gradient that is none"),
+            ("forward only", "no weight more; its update is no gradient of the loss"),
         )
     ),
     (
