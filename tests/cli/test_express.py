@@ -73,3 +73,8 @@ def test_bad_input_is_one_sentence(call, arguments, words):
     result = call(*arguments)
     assert isinstance(result.exception, BadInput)
     assert words in str(result.exception)
+
+
+def test_a_function_of_the_boolean_task_is_not_taken_for_a_task():
+    with pytest.raises(BadInput, match=r"'carry' is a function of the task 'boolean': use boolean with"):
+        express("carry", "mlp")

@@ -154,7 +154,7 @@ def test_rows_are_plain_json():
         (lambda: fixed_points(lambda z: z / 0, size=2, **QUICK), "not finite at any of its 12 starts"),
         (lambda: fixed_points(lambda: 1, size=2, **QUICK), "could not be applied to z"),
         (lambda: fixed_points(lambda z: z * z.mean(), size=2, **QUICK), "mixes the starts"),
-        (lambda: fixed_points(lambda z: [z], size=2, **QUICK), "returns a list"),
+        (lambda: fixed_points(lambda z: [z], size=2, **QUICK), "returns list"),
         (lambda: fixed_points(3, size=2, **QUICK), "not a int"),
         (lambda: fixed_points(lambda z: z, size=0, **QUICK), "size must be a whole number"),
         (lambda: fixed_points(lambda z: z, size=1, within=(1, 1)), "between two numbers"),

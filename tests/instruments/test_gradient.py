@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 
 import pytest
 import torch
@@ -246,7 +247,7 @@ class Infinite(nn.Module):
         (Infinite(), {"bits": 4}, "'broken' is not finite"),
         (nn.Sequential(nn.Linear(4, 2)), {"bits": 4}, "one number an input"),
         (nn.ReLU(), {"bits": 4}, "no parameters"),
-        (nn.Linear(3, 1), {"bits": 4}, "failed on inputs"),
+        (nn.Linear(3, 1), {"bits": 4}, "reads 3 numbers and the inputs have 4 bits: use 3 bits"),
         ("mlp", {"bits": 4, "loss": "huber"}, "huber"),
         ("mlp", {"bits": 4, "dtype": "float16"}, "float16"),
         ("mlp", {"bits": 4, "subclass": "degree=7"}, "degree '7'"),
@@ -275,9 +276,12 @@ def test_bits_beyond_memory_are_refused_with_the_most_that_fit():
 
 
 def test_a_net_too_large_for_memory_is_refused_with_the_most_bits_that_fit(monkeypatch):
-    monkeypatch.setattr(examples, "free_bytes", lambda _: 4 << 20)
-    with pytest.raises(NotEnoughMemory, match="use at most 11 bits"):  # 2 MiB: 230 numbers of 4 bytes an input
-        signal("mlp", bits=12, depth=1, width=100)
+    monkeypatch.setattr(gradient, "free_bytes", lambda _: 8 << 20)
+    with pytest.raises(NotEnoughMemory, match="use at most") as refused:
+        signal("mlp", bits=14, depth=1, width=100)
+    most = int(re.search(r"at most (\d+) bits", str(refused.value))[1])
+    assert signal("mlp", bits=most, depth=1, width=100).bits == most  # the advice works
+    assert most >= 7
 
 
 def test_training_raises_the_signal_of_the_parity_it_is_trained_on():

@@ -173,12 +173,12 @@ def test_a_cycle_among_graph_nodes_is_named():
 
 @pytest.mark.parametrize("rows", [[[2, -1]], [[1, -1]], [[0.5, 1]]])
 def test_what_is_no_bit_is_refused(rows):
-    with pytest.raises(BadInput, match="bits are 0 and 1, not .*: turn signs into bits first"):
+    with pytest.raises(BadInput, match=r"bits are 0 and 1, not .*: turn signs into bits first"):
         Circuit.from_expression("a & b").evaluate(rows)
     with pytest.raises(BadInput, match="bits are 0 and 1, not 2"):
         Circuit.from_truth_table([0, 1, 1, 2])
 
 
 def test_an_undirected_graph_is_refused():
-    with pytest.raises(BadInput, match="pass a networkx.DiGraph"):
+    with pytest.raises(BadInput, match=r"pass a networkx\.DiGraph"):
         Circuit.from_graph(nx.Graph([("a", "x")]))

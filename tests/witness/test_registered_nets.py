@@ -236,7 +236,7 @@ def test_building_a_witness_draws_no_random_numbers():
 @pytest.mark.parametrize("value", [-1, 1])
 def test_a_constant_has_no_program_and_raises_nothing(value):
     task = OfTable(np.full((2,) * 3, value))
-    assert boolean_programs(task) == ()
+    assert boolean_programs(task, "mlp") == ()
     assert all(built(net, task) is None for net in ARCHITECTURES)
 
 
@@ -272,7 +272,7 @@ def test_parity_of_k_bits_takes_k_units_in_one_layer(net):
 def test_a_program_of_very_many_units_is_not_even_looked_at():
     """Majority of 15 bits read as a number changes sign thousands of times: that was 140 seconds."""
     started = time.perf_counter()
-    programs = boolean_programs(make_task("majority", {"bits": 15}))
+    programs = boolean_programs(make_task("majority", {"bits": 15}), "mlp")
     assert time.perf_counter() - started < 5
     assert programs[0].units == 1
     assert all(program.units <= MOST_UNITS for program in programs)
@@ -338,7 +338,7 @@ def test_every_program_of_a_task_computes_it_in_relus_too():
         task = make_task(name, arguments)
         table = truth_table(task)
         assert table is not None
-        for program in boolean_programs(task):
+        for program in boolean_programs(task, "mlp"):
             signs = table.inputs
             for layer in program.layers[:-1]:
                 signs = layer(signs)
@@ -368,3 +368,12 @@ def test_a_task_too_large_for_a_table_is_built_by_name(net):
     inputs = 1.0 - 2.0 * np.random.default_rng(0).integers(0, 2, size=(500, 31))
     truth = np.array([task.solve(row)[0] for row in inputs.tolist()])
     assert (answers(witness, inputs) * truth > 0).all()
+
+
+def test_parity_of_many_bits_has_a_witness_and_what_is_too_large_is_told_with_the_most_that_fits():
+    from theodolite.errors import BadInput
+    from theodolite.witness.express import express
+
+    assert express("parity", "mlp", task_args={"bits": 1000}, samples=256).expressible
+    with pytest.raises(BadInput, match=r"bits = 4097 is too large .* use at most 4096"):
+        express("parity", "mlp", task_args={"bits": 4097})

@@ -70,6 +70,8 @@ def express(
 
 def _show(result: Expression) -> None:
     from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.text import Text
 
     console = Console(highlight=False)
     fields = ", ".join(f"{name}={value}" for name, value in result.task_args.items())
@@ -90,8 +92,12 @@ def _show(result: Expression) -> None:
     if result.source:
         lines.append(("source", result.source))
     console.print(f"{result.task} ({fields}) by {result.net}", style="bold", markup=False)
+    grid = Grid(show_header=False, box=None, padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
     for name, text in lines:
-        console.print(f"  {name:<11}{text}", markup=False, soft_wrap=True)
+        grid.add_row(f"  {name}", Text(text))
+    console.print(grid)
 
 
 _MEANING = {
@@ -108,4 +114,9 @@ def _count(result: Expression, name: str) -> str:
         theory = f" (theory: {result.predicted[name]:,})"
     elif name in result.at_most:
         theory = f" (theory: at most {result.at_most[name]:,})"
-    return f"{counted:,} {_MEANING[name][counted != 1]}{theory}"
+    meaning = _MEANING[name][counted != 1]
+    if name == "parameters":
+        from theodolite.nets.contract import nets
+
+        meaning += ", zeros included" if result.net in nets else ": weights that are not 0, and biases"
+    return f"{counted:,} {meaning}{theory}"

@@ -23,8 +23,10 @@ from theodolite.instruments.device import free_bytes
 
 logger = logging.getLogger(__name__)
 
-_SHARE = 0.5  # of the free memory
-_STEP = {"cpu": 1 << 20, "cuda": 1 << 28}  # numbers in a block: what a cache holds, or what keeps a GPU busy
+_SHARE = 0.5  # of the free memory, for blocks that are as large as fits
+_ALL = 0.9  # of it, for what is needed in one piece
+_COLUMNS = 1 << 16  # inputs that are looked at together where a whole layer would be copied
+STEP = {"cpu": 1 << 20, "cuda": 1 << 28}  # numbers in a block: what a cache holds, or what keeps a GPU busy
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,10 @@ def example_gradients(
     Raises `BadInput` for a net with no trainable parameters, with more than one output, or with a gradient that is not
     finite, and `NotEnoughMemory` where the inputs are too many.
     """
-    module = copy.deepcopy(module).to(device=inputs.device, dtype=inputs.dtype).eval()
-    count = sum(p.numel() for p in module.parameters() if p.requires_grad)
-    if count == 0:
-        raise BadInput(f"'{name}' has no parameters that could be trained, so no gradient: give it some")
+    module, count = _trainable(module, inputs, name)
     outputs = _outputs(module, inputs, name)
     if fast and (layers := _linear_layers(module, inputs, name)):
-        power = sum(_power(layer.back) * (_power(layer.entered) + layer.bias) for layer in layers)
+        power = sum(power_of(layer.back) * (power_of(layer.entered) + layer.bias) for layer in layers)
         assert isinstance(power, Tensor)
         return ExampleGradients(count, outputs, power, layers, lambda: iter(()), "one backward pass")
     general = _Batched(module, inputs, name)
@@ -81,10 +80,10 @@ def example_gradients(
     if count <= general.room // 2:  # they fit as a whole: taken once, handed out as copies
         kept = list(general.blocks())
         for block in kept:
-            power += _power(block)
+            power += power_of(block)
         return ExampleGradients(count, outputs, power, (), lambda: (block.clone() for block in kept), general.method)
     for block in general.blocks():
-        power += _power(block)
+        power += power_of(block)
     return ExampleGradients(count, outputs, power, (), general.blocks, general.method)
 
 
@@ -93,14 +92,14 @@ def gradient_power(module: nn.Module, inputs: Float[Tensor, "inputs feature"], n
     module = copy.deepcopy(module).to(device=inputs.device, dtype=inputs.dtype).eval()
     _outputs(module, inputs, name)  # refuses what is not one number an input
     if layers := _linear_layers(module, inputs, name):
-        return float(sum((_power(layer.back) * (_power(layer.entered) + layer.bias)).mean() for layer in layers))
+        return float(sum((power_of(layer.back) * (power_of(layer.entered) + layer.bias)).mean() for layer in layers))
     return _Batched(module, inputs, name).power() / len(inputs)
 
 
 def layer_blocks(layer: LinearLayer) -> Iterator[Tensor]:
     """Outer products, as many rows at a time as stay in the cache."""
     inputs = layer.entered.shape[1]
-    rows = max(1, _STEP[layer.entered.device.type] // inputs)
+    rows = max(1, STEP[layer.entered.device.type] // inputs)
     width = min(rows, len(layer.entered))
     units = max(1, rows // width)
     for first in range(0, len(layer.back), units):
@@ -112,8 +111,31 @@ def layer_blocks(layer: LinearLayer) -> Iterator[Tensor]:
             yield back.clone()
 
 
-def _power(values: Float[Tensor, "rows inputs"]) -> Float[Tensor, " inputs"]:
-    return values.square().sum(dim=0).double()
+def power_of(values: Float[Tensor, "rows inputs"]) -> Float[Tensor, " inputs"]:
+    return torch.cat([part.square().sum(dim=0).double() for part in values.split(_COLUMNS, dim=1)])
+
+
+def stored_rows(module: nn.Module, trial: Float[Tensor, "inputs feature"], name: str = "the net") -> int:
+    """How many numbers an input `example_gradients` keeps of this net, by trying it on a few inputs.
+
+    0 for a net that is not made of linear layers: its gradients are taken in passes, as many as memory asks for.
+    """
+    module, _ = _trainable(module, trial, name)
+    _outputs(module, trial, name)
+    linear = _all_linear(module, trial, name)
+    found = _backward(module, linear, trial) if linear else None
+    entered = {key: seen for key, (_, seen) in found.items()} if found else {}
+    kept = [part.out_features + (0 if _same(entered[key], trial) else part.in_features) for key, part in linear.items()]
+    return sum(kept)
+
+
+def _trainable(module: nn.Module, inputs: Tensor, name: str) -> tuple[nn.Module, int]:
+    """A copy in the dtype and on the device of the inputs, and how many parameters it has."""
+    module = copy.deepcopy(module).to(device=inputs.device, dtype=inputs.dtype).eval()
+    count = sum(p.numel() for p in module.parameters() if p.requires_grad)
+    if count == 0:
+        raise BadInput(f"'{name}' has no parameters that could be trained, so no gradient: give it some")
+    return module, count
 
 
 def _outputs(module: nn.Module, inputs: Tensor, name: str) -> Tensor:
@@ -125,6 +147,13 @@ def _outputs(module: nn.Module, inputs: Tensor, name: str) -> Tensor:
         except TheodoliteError:
             raise
         except Exception as error:
+            first = next((part for part in module.modules() if isinstance(part, nn.Linear)), None)
+            if first is not None and first.in_features not in (1, chunk.shape[1]):
+                read, given = first.in_features, chunk.shape[1]
+                raise BadInput(
+                    f"the first linear layer of '{name}' reads {read} numbers and the inputs have {given} bits: use "
+                    f"{read} bits, or let the net take the number of bits as its argument 'features'"
+                ) from error
             reason = f"{type(error).__name__}: {(str(error).strip().splitlines() or ['no message'])[0]}"
             hint = "a net that reads tokens is wrapped in nets.as_vector.AsVector"
             raise BadInput(f"'{name}' failed on inputs of {tuple(chunk.shape)} ({reason}): {hint}") from error
@@ -136,7 +165,7 @@ def _outputs(module: nn.Module, inputs: Tensor, name: str) -> Tensor:
 
 
 def _finite(values: Tensor, name: str, parameter: str) -> None:
-    if not bool(torch.isfinite(values).all()):
+    if not all(bool(torch.isfinite(part).all()) for part in values.split(_COLUMNS, dim=1)):
         raise BadInput(
             f"the gradient of '{name}' by its parameter '{parameter}' is not finite: check its init, or use float64"
         )
@@ -145,40 +174,58 @@ def _finite(values: Tensor, name: str, parameter: str) -> None:
 # Linear layers
 
 
-def _linear_layers(module: nn.Module, inputs: Tensor, name: str) -> tuple[LinearLayer, ...]:
+def _linear_layers(
+    module: nn.Module, inputs: Tensor, name: str, changed: frozenset[str] = frozenset()
+) -> tuple[LinearLayer, ...]:
     """The layers, if they hold all parameters, each saw every example once, and a few gradients agree."""
-    linear = {key: part for key, part in module.named_modules() if type(part) is nn.Linear}
-    held = [id(p) for part in linear.values() for p in part.parameters()]
-    if len(held) != len(set(held)) or set(held) != {id(p) for p in module.parameters() if p.requires_grad}:
+    linear = _all_linear(module, inputs[:: max(1, len(inputs) // 4)][:4], name)
+    if not linear:
         return ()
-    trial = inputs[:: max(1, len(inputs) // 4)][:4]
-    try:
-        found = _backward(module, linear, trial)
-        if found is None or not _agree(module, found, trial):
-            return ()
-    except TheodoliteError:
-        raise
-    except Exception as error:
-        logger.info("'%s' is not read as linear layers: %s", name, error)
-        return ()
-    sizes = {key: (part.out_features, part.in_features) for key, part in linear.items()}
-    _fits(inputs, sum(sum(size) for size in sizes.values()), name)
+    # What enters the layers that read the net's own input is not kept a second time. The first inputs say which these
+    # are; a layer that turns out to read something else (`changed`) is kept when all is done again.
+    first = _backward(module, linear, inputs[:8192])
+    assert first is not None
+    raw = {key for key, (_, entered) in first.items() if _same(entered, inputs[:8192])} - changed
+    kept = {key: (part.out_features, 0 if key in raw else part.in_features) for key, part in linear.items()}
+    _fits(inputs, sum(sum(size) for size in kept.values()), name, _ALL)
     new = lambda rows: torch.empty(rows, len(inputs), dtype=inputs.dtype, device=inputs.device)
-    stores = {key: (new(size[0]), new(size[1])) for key, size in sizes.items()}
+    stores = {key: (new(size[0]), inputs.T if key in raw else new(size[1])) for key, size in kept.items()}
     for start in range(0, len(inputs), 8192):
         part = slice(start, min(start + 8192, len(inputs)))
         captured = _backward(module, linear, inputs[part])
         assert captured is not None
         for key, (back, entered) in captured.items():
             stores[key][0][:, part] = back.T
-            stores[key][1][:, part] = entered.T
+            if key in raw and not _same(entered, inputs[part]):
+                return _linear_layers(module, inputs, name, changed | {key})
+            if key not in raw:
+                stores[key][1][:, part] = entered.T
     layers = []
     for key, (back, entered) in stores.items():
         _finite(back, name, f"{key}.weight")
         _finite(entered, name, f"{key}.weight")
-        raw = entered.shape == inputs.T.shape and torch.equal(entered, inputs.T)
-        layers.append(LinearLayer(key, back, entered, linear[key].bias is not None, raw))
+        layers.append(LinearLayer(key, back, entered, linear[key].bias is not None, key in raw))
     return tuple(layers)
+
+
+def _same(entered: Tensor, inputs: Tensor) -> bool:
+    return entered.shape == inputs.shape and torch.equal(entered, inputs)
+
+
+def _all_linear(module: nn.Module, trial: Tensor, name: str) -> dict[str, nn.Linear]:
+    """The linear layers by name, if they hold all parameters and give the gradients of the trial; else none."""
+    linear = {key: part for key, part in module.named_modules() if type(part) is nn.Linear}
+    held = [id(p) for part in linear.values() for p in part.parameters()]
+    if len(held) != len(set(held)) or set(held) != {id(p) for p in module.parameters() if p.requires_grad}:
+        return {}
+    try:
+        found = _backward(module, linear, trial)
+        return {} if found is None or not _agree(module, found, trial) else linear
+    except TheodoliteError:
+        raise
+    except Exception as error:
+        logger.info("'%s' is not read as linear layers: %s", name, error)
+        return {}
 
 
 def _backward(module: nn.Module, linear: Mapping[str, nn.Linear], x: Tensor) -> dict[str, tuple[Tensor, Tensor]] | None:
@@ -245,7 +292,7 @@ class _Batched:
             columns = sum(stop - start for _, start, stop in pieces)
             total = sum(weight.numel() for weight in chosen.values())
             rows = torch.empty(columns, len(self._inputs), dtype=self._inputs.dtype, device=self._inputs.device)
-            step = max(1, min(4096, _STEP[rows.device.type] * 8 // total))
+            step = max(1, min(4096, STEP[rows.device.type] * 8 // total))
             for first in range(0, len(self._inputs), step):
                 part = slice(first, first + step)
                 found = self._gradients(chosen, self._inputs[part])
@@ -255,12 +302,12 @@ class _Batched:
             for key, start, stop in pieces:
                 _finite(rows[place : place + stop - start], self._name, key)
                 place += stop - start
-            yield from rows.split(max(1, _STEP[rows.device.type] // rows.shape[1]))
+            yield from rows.split(max(1, STEP[rows.device.type] // rows.shape[1]))
 
     def power(self) -> float:
         """Σ_x ‖g(x)‖²."""
         total = 0.0
-        step = max(1, min(1024, _STEP[self._inputs.device.type] * 8 // sum(w.numel() for w in self._weights.values())))
+        step = max(1, min(1024, STEP[self._inputs.device.type] * 8 // sum(w.numel() for w in self._weights.values())))
         for part in self._inputs.split(step):
             for key, found in self._gradients(self._weights, part).items():
                 _finite(found, self._name, key)
@@ -300,16 +347,16 @@ class _Batched:
         return {key: torch.stack([one[key] for one in found]) for key in chosen}
 
 
-def _fits(inputs: Tensor, rows: int, name: str) -> int:
+def _fits(inputs: Tensor, rows: int, name: str, share: float = _SHARE) -> int:
     """How many rows of one number an input fit into memory; refused where that is fewer than are needed."""
     free = free_bytes(inputs.device)
-    room = int(_SHARE * free) // (inputs.shape[0] * inputs.element_size())
+    room = int(share * free) // (inputs.shape[0] * inputs.element_size())
     if room < rows:
         bits = inputs.shape[0].bit_length() - 1
         most = bits
-        while most > 0 and int(_SHARE * free) // ((1 << most) * inputs.element_size()) < rows:
+        while most > 0 and int(share * free) // ((1 << most) * inputs.element_size()) < rows:
             most -= 1
-        needed = rows * inputs.shape[0] * inputs.element_size() / _SHARE
+        needed = rows * inputs.shape[0] * inputs.element_size() / share
         raise NotEnoughMemory(
             f"the gradients of '{name}' on {inputs.shape[0]:,} inputs need {needed / 2**30:.1f} GiB and "
             f"{free / 2**30:.1f} GiB are free on {inputs.device}: use at most {most} bits, or a smaller net"

@@ -189,11 +189,12 @@ def bound(f: Callable[..., Any] | nn.Module, x: Tensor | None, z: Tensor) -> Cal
             value, alone = g(z), g(z[:1])
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        hint = "; if it is a function of z and x, give x (--x)" if x is None and isinstance(error, TypeError) else ""
         raise BadInput(
-            f"the map '{name}' could not be applied to {takes} of shape {tuple(z.shape)}: {reason}"
+            f"the map '{name}' could not be applied to {takes} of shape {tuple(z.shape)}: {reason}{hint}"
         ) from error
     if not isinstance(value, Tensor):
-        raise BadInput(f"the map '{name}' returns a {type(value).__name__}: return a tensor of the shape of z")
+        raise BadInput(f"the map '{name}' returns {type(value).__name__}: return a tensor of the shape of z")
     if value.shape != z.shape:
         raise BadInput(
             f"the map '{name}' takes z of shape {tuple(z.shape)} and gives {tuple(value.shape)}: a map that is "

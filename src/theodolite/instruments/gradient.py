@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput, NotEnoughMemory
 from theodolite.instruments.device import device_name, free_bytes, resolve_device
-from theodolite.instruments.example_gradients import ExampleGradients, example_gradients
+from theodolite.instruments.example_gradients import STEP, ExampleGradients, example_gradients, power_of, stored_rows
 from theodolite.instruments.measures import measures
 from theodolite.instruments.statistics import mean_interval
 from theodolite.instruments.subclass import Subclass, read_subclass
@@ -40,6 +40,9 @@ Net = str | nn.Module | Callable[..., Any]
 Progress = Callable[[str, float], None]
 
 LOSSES = ("square", "hinge", "logistic")
+_NUMBERS = 1 << 24  # transformed at a time
+_ROWS, _BYTES = 40, 160  # numbers, and bytes of float64 and whole numbers, that are kept of every input beside the rest
+_USABLE = 0.8  # of the free memory
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -145,19 +148,22 @@ def _parity_signal(
     started = time.perf_counter()
     where, number = resolve_device(device), _DTYPES[dtype]
     chosen = read_subclass(subclass, bits)
-    check_bits(bits, number, where)
     name, build = builder(net, make_task("parity", {"bits": bits, "relevant": 1}), shape)
+    check_bits(bits, number, where, build(seed), name)
     inputs = cube(bits, number, where)
     found: list[ParitySpectrum] = []
-    gradients = None
+    total = 0.0
+    parameters, method = 0, ""
     for draw in range(draws):
         gradients = example_gradients(build(seed + draw), inputs, name)
-        found.append(parity_spectrum(gradients, loss, chosen, progress))
-    assert gradients is not None
+        parameters, method = gradients.parameters, gradients.method
+        spectrum = parity_spectrum(gradients, loss, chosen, progress)
+        del gradients  # before the next draw's are taken
+        total += float(spectrum.power.sum()) / draws
+        found.append(replace(spectrum, power=torch.empty(0, dtype=spectrum.power.dtype)))
     variances = [each.variance for each in found]
     bounds = [variance_bound(each.gradient_power, chosen.members) for each in found]
     by_degree = torch.stack([each.by_degree for each in found]).mean(dim=0)
-    total = float(sum(each.power.sum() for each in found)) / draws
     counts = torch.bincount(degrees(bits, where), minlength=bits + 1).to(by_degree)
     return Signal(
         net=name,
@@ -166,7 +172,7 @@ def _parity_signal(
         bits=bits,
         loss=loss,
         members=chosen.members,
-        parameters=gradients.parameters,
+        parameters=parameters,
         draws=draws,
         variance=sum(variances) / draws,
         bound=sum(bounds) / draws,
@@ -179,7 +185,7 @@ def _parity_signal(
         mean_norm=sum(each.mean_norm for each in found) / draws,
         gradient_power=sum(each.gradient_power for each in found) / draws,
         applies=True,
-        method=f"Walsh–Hadamard transform, gradients by {gradients.method}",
+        method=f"Walsh–Hadamard transform, gradients by {method}",
         dtype=dtype,
         seconds=time.perf_counter() - started,
         provenance=Provenance.here(seed, device_name(where)),
@@ -234,20 +240,22 @@ def _transform(
     """Σ_j ĝ_j(S)² of every S, and ‖Σ_{S in the subclass} ĝ(S)‖²."""
     power = torch.zeros(len(slopes), dtype=torch.float64, device=slopes.device)
     squared = torch.zeros((), dtype=torch.float64, device=slopes.device)
-    numbers = torch.arange(len(slopes), device=slopes.device)
     bits = len(slopes).bit_length() - 1
+    rows = max(1, _NUMBERS // len(slopes))
     for layer in gradients.layers:
         if not layer.raw:
             continue
         # An input bit is a parity itself: times x_j, the coefficient of S becomes that of S with j added or removed.
-        neighbours = [numbers ^ (1 << j) for j in range(bits)] + [numbers] * layer.bias
-        masks = torch.stack([mask[other] for other in neighbours], dim=1)
-        for back in layer.back.split(max(1, (1 << 24) // len(slopes))):
+        neighbours = [*range(bits), *[None] * layer.bias]
+        for back in layer.back.split(rows):
             transformed = walsh_hadamard(back * slopes)
-            own = transformed.square().sum(dim=0).double()
-            for other in neighbours:
-                power += own[other]
-            squared += (transformed @ masks).double().square().sum()
+            own = power_of(transformed)
+            for start in range(0, len(neighbours), rows):
+                some = neighbours[start : start + rows]
+                for j in some:
+                    power += _flipped(own, j)
+                masks = torch.stack([_flipped(mask, j) for j in some], dim=1)
+                squared += (transformed @ masks).double().square().sum()
             if progress:
                 progress("transforming gradients", len(back) * len(neighbours) / gradients.parameters)
     for block in gradients.blocks(skip_raw=True):
@@ -257,6 +265,11 @@ def _transform(
         if progress:
             progress("transforming gradients", len(block) / gradients.parameters)
     return power, float(squared)
+
+
+def _flipped(values: Float[Tensor, " parities"], j: int | None) -> Float[Tensor, " parities"]:
+    """At S, the value of S with j added or removed; without j the values themselves."""
+    return values if j is None else values.view(-1, 2, 1 << j).flip(1).view(-1)
 
 
 def loss_slopes(outputs: Tensor, loss: str) -> Tensor:
@@ -278,14 +291,36 @@ def builder(net: Net, task: Task, shape: dict[str, Any]) -> tuple[str, Callable[
     return pairing.name, pairing.build
 
 
-def check_bits(bits: int, dtype: torch.dtype, device: torch.device) -> None:
-    """Refuse a cube that does not fit, and say which one does. The inputs and a dozen numbers an input are needed."""
+def check_bits(
+    bits: int,
+    dtype: torch.dtype,
+    device: torch.device,
+    module: nn.Module | None = None,
+    name: str = "the net",
+    more: int = 0,
+) -> None:
+    """Refuse, before any work, a cube that does not fit with all that is computed on it, and say which one does.
+
+    Of every input are kept: its bits, what `example_gradients` stores of the net, `more` numbers of the caller, and
+    `_BYTES` and `_ROWS` numbers for outputs, powers and a transform; besides, a few blocks of `_NUMBERS`.
+    """
     size = torch.finfo(dtype).bits // 8
-    needed = lambda count: (2 * count + 24) * size << count
-    free = free_bytes(device) // 2
+    trial = torch.ones(4, bits, dtype=dtype, device=device)
+    trial[1:] = 1.0 - 2.0 * torch.randint(2, (3, bits), generator=torch.Generator().manual_seed(0)).to(trial)
+    rows = 0 if module is None else stored_rows(module, trial, name)
+    # Each block of example gradients is a few transforms large, and a GPU takes larger ones.
+    block = 4 * max(_NUMBERS, STEP[device.type]) * size
+
+    def needed(count: int) -> int:
+        whole = ((count + rows + more + _ROWS) * size + _BYTES) << count
+        return whole + min(block, 4 * (parameters or 1) * size << count)
+
+    parameters = 0 if module is None else sum(p.numel() for p in module.parameters())
+    free = int(_USABLE * free_bytes(device))
     if bits > 60 or needed(bits) > free:
-        most = max(count for count in range(1, 60) if needed(count) <= free)
+        most = max((count for count in range(1, 60) if needed(count) <= free), default=0)
+        advice = f"use at most {most} bits, or a smaller net" if most else "use a smaller net"
         raise NotEnoughMemory(
-            f"{bits} bits are 2^{bits} inputs, which need {needed(min(bits, 500)) / 2**30:.3g} GiB, and "
-            f"{free / 2**30:.1f} GiB may be used on {device}: use at most {most} bits"
+            f"{bits} bits are 2^{bits} inputs, for which '{name}' needs {needed(min(bits, 500)) / 2**30:.3g} GiB, and "
+            f"{free / 2**30:.1f} GiB may be used on {device}: {advice}"
         )

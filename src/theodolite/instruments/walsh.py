@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from theodolite.errors import BadInput
@@ -59,19 +59,21 @@ def hadamard(bits: int, dtype: torch.dtype, device: torch.device) -> Tensor:
 
 def cube(bits: int, dtype: torch.dtype, device: torch.device) -> Float[Tensor, "inputs bit"]:
     """All inputs in order."""
-    return 1.0 - 2.0 * _places(bits, device).to(dtype)
+    numbers = torch.arange(1 << bits, device=device)
+    inputs = torch.empty(len(numbers), bits, dtype=dtype, device=device)
+    for i in range(bits):  # one column at a time: a large cube fits once, not twice
+        inputs[:, i] = (numbers >> i) & 1
+    return inputs.mul_(-2.0).add_(1.0)
 
 
 def degrees(bits: int, device: torch.device) -> Int[Tensor, " parities"]:
     """|S| of every parity."""
-    return _places(bits, device).sum(dim=1)
+    level = torch.zeros(1, dtype=torch.int64, device=device)
+    for _ in range(bits):  # the numbers with a further, higher bit follow those without
+        level = torch.cat((level, level + 1))
+    return level
 
 
 def number_of(subset: tuple[int, ...]) -> int:
     """The number of the parity of these bits."""
     return sum(1 << i for i in subset)
-
-
-def _places(bits: int, device: torch.device) -> Bool[Tensor, "inputs bit"]:
-    numbers = torch.arange(1 << bits, device=device)
-    return torch.stack([(numbers >> i) & 1 == 1 for i in range(bits)], dim=1)

@@ -126,7 +126,9 @@ class Circuit:
         A `threshold` gate has `least` too. Names become text; gates and inputs keep the order of the graph.
         """
         if not graph.is_directed():
-            raise BadInput("the edges of an undirected graph do not say which gate reads which: pass a networkx.DiGraph")
+            raise BadInput(
+                "the edges of an undirected graph do not say which gate reads which: pass a networkx.DiGraph"
+            )
         inputs, gates = [], {}
         for node, about in graph.nodes(data=True):
             kind = about.get("kind", "input" if graph.in_degree(node) == 0 else None)

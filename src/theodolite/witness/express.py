@@ -12,12 +12,14 @@ from theodolite.nets.contract import canonical_arguments, nets
 from theodolite.nets.load import blueprint
 from theodolite.nets.size import count_parameters
 from theodolite.registry import unknown
-from theodolite.tasks.contract import Task, make_task
+from theodolite.tasks.boolean import FUNCTIONS
+from theodolite.tasks.contract import Task, make_task, tasks
 from theodolite.witness.attention_nets import REMARKS
 from theodolite.witness.boolean_tasks import settings
 from theodolite.witness.contract import Impossible, Witness
 from theodolite.witness.domain import MOST_INPUTS, SAMPLES
 from theodolite.witness.registered import ARGUMENTS, architectures, constructions
+from theodolite.witness.registered_nets.boolean_programs import too_large
 from theodolite.witness.verify import Verification, verify_network
 
 
@@ -92,6 +94,8 @@ def express(
             if check.right:
                 return _finished(started, **about, expressible=True, **_of_witness(found, check, shape))
             failed.append(f"'{found.name}' was wrong on {_wrong(check)}")
+    if constructions(net) and net in nets and not failed and (large := too_large(made, net)):
+        raise BadInput(large)
     known = f"no witness is known for {net} on {made.name}{' in this shape' if shape else ''}, and no proof against one"
     if (net, made.name) in REMARKS:
         known += f"; {REMARKS[net, made.name]}"
@@ -101,6 +105,8 @@ def express(
 
 def _task(task: str | Task, arguments: Mapping[str, Any] | None) -> Task:
     if isinstance(task, str):
+        if task not in tasks and task in FUNCTIONS:
+            raise BadInput(f"'{task}' is a function of the task 'boolean': use boolean with --task-arg function={task}")
         return make_task(task, arguments or {})
     if arguments:
         raise BadInput(f"the task '{task.name}' is made already: give its fields when making it, or its name here")

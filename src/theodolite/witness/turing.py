@@ -47,7 +47,8 @@ class TuringMachine:
         for key, rule in self.transitions.items():
             if not (isinstance(key, tuple) and len(key) == 2 and isinstance(rule, tuple) and len(rule) == 3):
                 raise BadInput(
-                    f"the transition {key!r}: {rule!r} is none: write (state, symbol): (state, symbol, move of −1, 0 or 1)"
+                    f"the transition {key!r}: {rule!r} is none: "
+                    "write (state, symbol): (state, symbol, move of −1, 0 or 1)"
                 )
             (state, symbol), (after, written, move) = key, rule
             where = f"the transition of '{state}' on '{symbol}'"

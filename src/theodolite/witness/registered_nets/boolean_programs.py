@@ -15,23 +15,27 @@ from theodolite.tasks.majority import Majority
 from theodolite.tasks.parity import Parity
 from theodolite.theory.boolean import minterm_relus, parity_relus, symmetric_relus
 from theodolite.witness.registered_nets.sign_program import SignProgram, layer_of
-from theodolite.witness.table import Table, constant_on_levels, truth_table
+from theodolite.witness.table import MOST_BITS, Table, constant_on_levels, truth_table
 
-MOST_UNITS = 600  # beyond, a witness is no longer a small network
+MOST_UNITS = 600  # found in a truth table; beyond, a witness is no longer a small network
+_MOST_NAMED = 2048  # units of a program that the task's name suggests: a check on 2^14 inputs takes some seconds
 _MOST_IN_CUBES = 12  # bits: a function of more that has no other program has too many cubes
-_LONGEST = 64  # bits: a program of a task too large for a truth table is checked by sampling later
+# Bits; a program of a task too large for a truth table is checked by sampling later. A net that reads bits one by one
+# has units for every place it remembers and a step for every bit, so that the check costs it the cube of the bits.
+_LONGEST = 64
+_LONGEST_IN = {"mlp": 4096}
+_MOST_DIGITS = 15  # of each half read as a number: all 2^16 sums are listed
 
 _COUNTED = "thresholds on the number of true bits"
 _NUMBER = "thresholds on the input read as a number"
 
 
 @lru_cache(maxsize=32)
-def boolean_programs(task: Task) -> tuple[SignProgram, ...]:
+def boolean_programs(task: Task, net: str) -> tuple[SignProgram, ...]:
     """Programs that compute the task, fewest units first; each was compared with the truth table where there is one."""
     spec = task.spec
-    if spec.kind != "vector" or spec.loss != "hinge" or spec.features > _LONGEST:
+    if spec.kind != "vector" or spec.loss != "hinge" or ((table := truth_table(task)) is None and _exceeds(task, net)):
         return ()
-    table = truth_table(task)
     if table is not None and not table.relevant:
         return ()  # a constant: nothing is left to compute
     found = list(_by_name(task))
@@ -40,7 +44,34 @@ def boolean_programs(task: Task) -> tuple[SignProgram, ...]:
         found = [p for p in found if (p(table.inputs) == table.values.ravel()).all()]
         if len(table.relevant) <= _MOST_IN_CUBES and min((p.units for p in found), default=MOST_UNITS) > table.bits:
             found.append(_from_cubes(table))
-    return tuple(sorted((p for p in found if p.units <= MOST_UNITS), key=lambda p: p.units))
+    return tuple(sorted((p for p in found if p.units <= _MOST_NAMED), key=lambda p: p.units))
+
+
+def too_large(task: Task, net: str) -> str | None:
+    """What to say of a task whose name suggests a program, but one that is too large here; None for any other."""
+    if truth_table(task) is not None or (exceeded := _exceeds(task, net)) is None:
+        return None
+    what, given, most = exceeded
+    return (
+        f"{what} = {given} is too large for the construction that is known for {net} on {task.name}: use at most {most}"
+    )
+
+
+def _exceeds(task: Task, net: str) -> tuple[str, int, int] | None:
+    """The field of the task that is too large for its program, its value, and the most that fits."""
+    given: Any = task
+    longest = _LONGEST_IN.get(net, _LONGEST)
+    if isinstance(task, Parity) and given.relevant > min(longest, _MOST_NAMED):
+        return "relevant", given.relevant, min(longest, _MOST_NAMED)
+    if isinstance(task, Boolean):
+        # Brackets take a unit for two bits, the inner product one for each, and numbers have few digits.
+        numbers, units = 2 * _MOST_DIGITS, min(longest, _MOST_NAMED)
+        known = {"carry": numbers, "equality": numbers, "inner-product": units, "multiplexer": MOST_BITS}
+        known["brackets"] = min(longest, _MOST_NAMED // 2)
+        longest = known.get(given.function, longest)
+    if isinstance(task, Parity | Majority | Boolean) and given.bits > longest:
+        return "bits", given.bits, longest
+    return None
 
 
 def _by_name(task: Task) -> Iterator[SignProgram]:
@@ -65,12 +96,12 @@ def _by_function(function: str, bits: int) -> Iterator[SignProgram]:
         yield conjunction("one threshold on the number of true bits", np.ones((1, bits)), np.array([1 - bits]))
     elif function == "or":
         yield conjunction("one threshold on the number of true bits", np.ones((1, bits)), np.array([bits - 1]))
-    elif function == "carry" and half <= 15:
+    elif function == "carry" and half <= _MOST_DIGITS:
         # Overflow: a + b ≥ 2^half. In signs −1 for a true bit, Σ powers·x = 2(2^half − 1) − 2(a + b).
         yield conjunction(
             "one threshold on the sum of both numbers", np.concatenate((powers, powers))[None], np.array([-1])
         )
-    elif function == "equality" and half <= 15:
+    elif function == "equality" and half <= _MOST_DIGITS:
         difference = np.concatenate((powers, -powers))
         hat = alternation("two thresholds on the difference of both numbers", difference, np.array([-1, 1]), highest=1)
         yield replace(hat, predicted={"depth": 1}, at_most={"units": 3})  # up and down again: three bends

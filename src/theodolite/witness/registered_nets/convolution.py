@@ -50,7 +50,7 @@ def convolution(task: Task, shape: Mapping[str, Any]) -> Witness | None:
     if task.spec.kind != "vector":
         return None
     asked = canonical_arguments("convolution", shape, nets["convolution"].arguments)
-    made = [_build(plan, asked) for plan in plans(task)]
+    made = [_build(plan, asked) for plan in plans(task, "convolution")]
     return min((w for w in made if w is not None), key=lambda w: count_parameters(w.module), default=None)
 
 

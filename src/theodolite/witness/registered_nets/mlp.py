@@ -76,7 +76,7 @@ def broken_curve(task: Task, shape: Mapping[str, Any]) -> Witness | None:
 def boolean_function(task: Task, shape: Mapping[str, Any]) -> Witness | None:
     """The sign program with the fewest parameters, its signs written as ramps of ReLUs."""
     made: list[Witness] = []
-    for program in boolean_programs(task):
+    for program in boolean_programs(task, "mlp"):
         built = _build(relu_program(program), task, shape)
         if built is not None:
             relus = [layer.mix.shape[1] for layer in (*map(in_relus, program.layers[:-1]), answer_in_relus(program))]

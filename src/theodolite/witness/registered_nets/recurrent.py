@@ -82,7 +82,7 @@ def _stacks(net: str, task: Task) -> list[Stack]:
     machine = state_machine(task)
     if machine is not None:
         found.append(_automaton(machine, task))
-    for program in boolean_programs(task):
+    for program in boolean_programs(task, net):
         first = program.layers[0]
         if (first.weights == first.weights[:, :1]).all() and (first.weights != 0).all():
             found.append(_counter(net, program))

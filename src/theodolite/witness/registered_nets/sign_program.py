@@ -120,7 +120,8 @@ class ReluLayer:
 
 def in_relus(layer: SignLayer) -> ReluLayer:
     # A ramp that starts at the smallest possible sum is flat above: turned round, it needs one knot as well.
-    alone = np.array([(layer.weights == row).all(axis=1).sum() == 1 for row in layer.weights])
+    _, direction, alike = np.unique(layer.weights, axis=0, return_inverse=True, return_counts=True)
+    alone = alike[direction.ravel()] == 1
     lowest = layer.below == -np.abs(layer.weights).sum(axis=1)
     turn = np.where(alone & lowest, -1, 1)
     weights = layer.weights * turn[:, None]

@@ -59,8 +59,8 @@ class Plan:
         return bool((self.directions == self.directions[:, :1]).all())
 
 
-def plans(task: Task) -> list[Plan]:
-    """Every known plan of a vector task."""
+def plans(task: Task, net: str) -> list[Plan]:
+    """Every known plan of a vector task for a net."""
     curve = profile(task)
     line = None if curve is None else broken_line(curve)
     if curve is not None and line is not None:
@@ -70,7 +70,7 @@ def plans(task: Task) -> list[Plan]:
         predicted = {"units": shallow_units(vars(task)["folds"]), "depth": 1} if isinstance(task, Sawtooth) else {}
         direction = np.full((1, task.spec.features), curve.scale)
         return [Plan(name, direction, (stage,), sharp=1e10, large=1e5, predicted=predicted)]
-    return [_of_signs(program) for program in boolean_programs(task)]
+    return [_of_signs(program) for program in boolean_programs(task, net)]
 
 
 def _of_signs(program: SignProgram) -> Plan:

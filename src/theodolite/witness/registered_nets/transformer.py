@@ -40,7 +40,7 @@ def _smallest(net: str, task: Task, asked: Mapping[str, Any]) -> Witness | None:
     if task.spec.kind != "vector":
         return None
     asked = canonical_arguments(net, asked, nets[net].arguments)
-    made = [_build(net, plan, asked) for plan in plans(task)]
+    made = [_build(net, plan, asked) for plan in plans(task, net)]
     return min((w for w in made if w is not None), key=lambda w: count_parameters(w.module), default=None)
 
 
