@@ -480,7 +480,7 @@ def test_published_presets_are_not_shorter_than_the_paper():
     ("make", "told"),
     [
         (lambda: Parity(5, 6), "size = 6 of 5 bits"),
-        (lambda: Parity(0), "bits = 0 is not positive"),
+        (lambda: Parity(0), "bits must be a whole number of at least 1, not 0"),
         (lambda: Curves("linaer"), "no variant 'linaer'"),
         (lambda: Activations("flat"), "no variant 'flat'"),
         (lambda: Guessing(60, 20), "too large to guess in"),

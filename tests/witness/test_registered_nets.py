@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from theodolite.nets.as_vector import AsVector
 from theodolite.nets.contract import ALIASES, nets
 from theodolite.nets.size import count_parameters
-from theodolite.tasks import make_task
+from theodolite.tasks import Batch, make_task
 from theodolite.tasks.contract import Task
 from theodolite.witness import registered_nets
 from theodolite.witness.contract import Impossible, Witness, constructions
@@ -87,7 +87,9 @@ class OfTable:
         return make_task("majority", {"bits": self.values.ndim}).spec
 
     def sample(self, members, batch, length, generator):
-        raise NotImplementedError
+        bits = torch.randint(2, (members, batch, self.values.ndim), generator=generator)
+        targets = torch.from_numpy(self.values)[bits.unbind(-1)].float().unsqueeze(-1)
+        return Batch(1.0 - 2.0 * bits.float(), targets, torch.ones_like(targets, dtype=torch.bool))
 
     def solve(self, row):
         return [float(self.values[tuple(int(sign < 0) for sign in row)])]

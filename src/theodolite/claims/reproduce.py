@@ -17,7 +17,7 @@ from theodolite.instruments.failures import Part
 from theodolite.instruments.failures import experiments as failures
 from theodolite.instruments.failures.contract import Preset
 from theodolite.instruments.failures.remedies import balance
-from theodolite.lab.campaign import Listener, Outcome, Watch, run_campaign
+from theodolite.lab.campaign import Listener, Watch, run_campaign
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.engines import make_engine
 from theodolite.lab.files import refuse_foreign
@@ -94,7 +94,7 @@ def reproduce(
             None if watch is None else Listener(watch=watch),
             weigh=_weight,
         )
-    return [_shown(chosen, block, row) for block, row in zip(blocks, _rows(cells, outcome), strict=True)]
+    return [_shown(chosen, block, row) for block, row in zip(blocks, outcome.of(cells), strict=True)]
 
 
 def remedies(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -113,14 +113,6 @@ def _weight(cell: Cell) -> float:
     size = {"failure-parity": c.get("bits", 1) ** 1.5 / 30, "failure-stocks": c.get("stocks", 1) / 100}
     own = size.get(cell.measure, 20.0 * c.get("images", 1) if cell.measure == "failure-tuples" else 2.0)
     return c["seeds"] * (c.get("steps") or c.get("examples", 1_000) / 10) * own
-
-
-def _rows(cells: Sequence[Cell], outcome: Outcome) -> list[Row]:
-    reasons = {cell.key: failure.sentence for failure in outcome.failures for cell in failure.cells}
-    return [
-        outcome.rows.get(cell.key) or Row(cell, {}, error=reasons.get(cell.key, "it was not finished"))
-        for cell in cells
-    ]
 
 
 def _shown(table: PublishedTable, block: Block, row: Row) -> dict[str, Any]:

@@ -45,6 +45,15 @@ class Outcome:
     reused: int = 0
     failures: list[Failure] = field(default_factory=list)
 
+    def of(self, cells: Sequence[Cell]) -> list[Row]:
+        """In the order of the cells; one that failed says why, and is tried again by the next command."""
+        reasons = {cell.key: failure.sentence for failure in self.failures for cell in failure.cells}
+        return [
+            self.rows.get(cell.key) or Row(cell, {}, error=reasons[cell.key])
+            for cell in cells
+            if cell.key in self.rows or cell.key in reasons
+        ]
+
 
 @dataclass(frozen=True)
 class Listener:

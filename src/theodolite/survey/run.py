@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from theodolite.errors import BadInput, NotApplicable, TheodoliteError
 from theodolite.instruments.device import resolve_device
-from theodolite.lab.campaign import Listener, Outcome, run_campaign
+from theodolite.lab.campaign import Listener, run_campaign
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.engine import place
 from theodolite.lab.engines import make_engine
@@ -132,7 +132,7 @@ def run_survey(
     shapes = {one.name: shape for one in chosen if (shape := _shape(one))}
     results = []
     for one in planned:
-        rows = (*_rows(one.cells, outcome), *one.refused)
+        rows = (*outcome.of(one.cells), *one.refused)
         if rows or one.troubles:
             summary = one.section.summarise(rows, Setting(preset, spelt, shapes, one.troubles))
             results.append(SectionResult(one.section.id, one.section.title, summary, rows))
@@ -184,17 +184,6 @@ def _plan(
                 refused += [row for row in found if isinstance(row, Row)]
         planned.append(_Planned(section, tuple(cells.values()), tuple(refused), troubles))
     return tuple(skipped), planned
-
-
-def _rows(cells: Sequence[Cell], outcome: Outcome) -> tuple[Row, ...]:
-    """In the order of the plan; a cell that failed says why, and is tried again by the next command."""
-    reasons = {cell.key: failure.sentence for failure in outcome.failures for cell in failure.cells}
-    found = [
-        outcome.rows.get(cell.key) or Row(cell, {}, error=reasons[cell.key])
-        for cell in cells
-        if cell.key in outcome.rows or cell.key in reasons
-    ]
-    return tuple(found)
 
 
 def _command(

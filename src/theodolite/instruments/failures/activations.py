@@ -26,13 +26,13 @@ from theodolite.instruments.failures.contract import (
     Part,
     Watch,
     experiments,
-    positive,
     read,
     result,
     shortened,
 )
 from theodolite.instruments.failures.stacked import Rule, Weights, affine, apply, descend
 from theodolite.instruments.measures import measures
+from theodolite.nets.contract import positive
 
 Variant = Literal["approximation", "end to end", "multi-class", "forward only"]
 PUBLISHED_STEPS = {"approximation": 10_000, "end to end": 10_000, "multi-class": 10_000, "forward only": 5_000}

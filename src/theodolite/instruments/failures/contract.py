@@ -48,12 +48,6 @@ def read(kind: type[Settings], config: Mapping[str, Any]) -> Settings:
     return kind(**config)
 
 
-def positive(**values: float) -> None:
-    for name, value in values.items():
-        if not value > 0:
-            raise BadInput(f"{name} = {value} is not positive: give a number above 0")
-
-
 def result(
     setting: str,
     quantities: Mapping[str, Sequence[float | int | None]],

@@ -29,13 +29,13 @@ from theodolite.instruments.failures.contract import (
     Part,
     Watch,
     experiments,
-    positive,
     read,
     result,
     shortened,
 )
 from theodolite.instruments.failures.stacked import Rule, Weights, affine, apply, descend
 from theodolite.instruments.measures import measures
+from theodolite.nets.contract import positive
 from theodolite.theory.failures import CONDITION, COVARIANCE
 
 Variant = Literal["linear", "filter", "conditioned", "autoencoder"]
@@ -62,7 +62,9 @@ class Curves:
     def __post_init__(self) -> None:
         if self.variant not in get_args(Variant):
             raise BadInput(f"there is no variant '{self.variant}' of the curves: use {', '.join(get_args(Variant))}")
-        positive(seeds=self.seeds, steps=self.steps, train=self.train, test=self.test, points=self.points - 9)
+        positive(seeds=self.seeds, steps=self.steps, train=self.train, test=self.test)
+        if self.points < 10:
+            raise BadInput(f"a curve of {self.points} points has no room for its breakpoints: use 10 or more")
 
     @property
     def name(self) -> str:

@@ -20,13 +20,13 @@ from theodolite.instruments.failures.contract import (
     Part,
     Watch,
     experiments,
-    positive,
     read,
     result,
     shortened,
 )
 from theodolite.instruments.failures.stacked import Rule, Weights, affine, apply, correct, descend, hinge
 from theodolite.instruments.measures import measures
+from theodolite.nets.contract import positive
 
 PUBLISHED_STEPS = 50_000
 

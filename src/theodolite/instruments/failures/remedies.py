@@ -19,8 +19,9 @@ import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
-from theodolite.instruments.failures.contract import Experiment, Part, Watch, experiments, positive, read, result
+from theodolite.instruments.failures.contract import Experiment, Part, Watch, experiments, read, result
 from theodolite.instruments.measures import measures
+from theodolite.nets.contract import positive
 
 
 @dataclass(frozen=True)

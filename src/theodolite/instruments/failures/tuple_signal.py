@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from theodolite.instruments.device import resolve_device
-from theodolite.instruments.failures.contract import Watch, positive, read, result
+from theodolite.instruments.failures.contract import Watch, read, result
 from theodolite.instruments.failures.images import SIZE, draw_lines
 from theodolite.instruments.failures.stacked import apply
 from theodolite.instruments.failures.tuple_net import combined, features, head, trunk
 from theodolite.instruments.measures import measures
+from theodolite.nets.contract import positive
 from theodolite.theory.failures import SIGNAL
 
 PUBLISHED_EXAMPLES = 500_000

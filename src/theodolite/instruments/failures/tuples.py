@@ -18,7 +18,6 @@ from theodolite.instruments.failures.contract import (
     Part,
     Watch,
     experiments,
-    positive,
     read,
     result,
     shortened,
@@ -28,6 +27,7 @@ from theodolite.instruments.failures.stacked import Rule, Weights, apply, correc
 from theodolite.instruments.failures.tuple_net import combined, features, head, trunk
 from theodolite.instruments.failures.tuple_signal import TupleSignal
 from theodolite.instruments.measures import measures
+from theodolite.nets.contract import positive
 
 PUBLISHED_STEPS = {True: 2_500, False: 20_000}
 PUBLISHED_BATCH = 200
@@ -46,7 +46,7 @@ class Tuples:
     test: int = 2_000
 
     def __post_init__(self) -> None:
-        positive(images=self.images, seeds=self.seeds, steps=self.steps, batch=self.batch, lr=self.lr, test=self.test)
+        positive(images=self.images, seeds=self.seeds, steps=self.steps, batch=self.batch, test=self.test)
 
     @property
     def name(self) -> str:
