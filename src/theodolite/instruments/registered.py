@@ -20,6 +20,7 @@ from theodolite.instruments import (
     symmetry,
     target_signal,
     tied,
+    trained_members,
     witnesses,
 )
 from theodolite.instruments.measures import measures
@@ -45,5 +46,6 @@ __all__ = [
     "symmetry",
     "target_signal",
     "tied",
+    "trained_members",
     "witnesses",
 ]

@@ -169,3 +169,20 @@ def test_members_are_scored_on_rows_of_their_own():
     same = Members(pairing, [pairing.build(0) for _ in range(3)], CPU, batched=True)
     shown = evaluate(Program(same, None, BATCHINGS[2], CPU), [6], 9, torch.Generator().manual_seed(0))
     assert len(set(shown.loss.tolist())) == 3
+
+
+def test_exact_is_the_share_of_rows_with_no_position_wrong():
+    """Of a net that errs at a known share of positions: it always says symbol 0, on strings of two symbols."""
+    task = make_task("copy", {"symbols": 2, "longest": 3})
+
+    class Zero(torch.nn.Module):
+        def __init__(self, features, outputs, tokens):
+            super().__init__()
+            self.bias = torch.nn.Parameter(torch.tensor([1.0, 0.0]))
+
+        def forward(self, x):
+            return self.bias.expand(*x.shape[:2], 2)
+
+    found = evaluate(untrained(pair(Zero, task), LOOP), [1, 2, 3], 4000, torch.Generator().manual_seed(0))
+    torch.testing.assert_close(found.exact[0], torch.tensor([0.5, 0.25, 0.125]), atol=0.03, rtol=0)
+    torch.testing.assert_close(found.scores[0], torch.full((3,), 0.5), atol=0.03, rtol=0)

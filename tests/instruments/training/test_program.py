@@ -10,7 +10,7 @@ import torch
 from theodolite.errors import NotApplicable
 from theodolite.instruments.training.optimiser import Rates, Rule
 from theodolite.instruments.training.pairing import pair
-from theodolite.instruments.training.program import Batching, Program
+from theodolite.instruments.training.program import Batching, Program, to_rung
 from theodolite.nets import nets
 from theodolite.tasks.contract import make_task
 
@@ -232,3 +232,38 @@ def test_a_program_without_an_optimiser_evaluates():
     members = program(pairing, RATES, SGD, LOOP).members
     spans = list(Program(members, None, LOOP, CPU).outputs(batches(pairing, 3)[0].inputs))
     assert [s[:2] for s in spans] == [(0, 1), (1, 2), (2, 3)]
+
+
+@pytest.mark.parametrize(("net", "task"), [(net, task) for net, task in FITTING if task in ("masks", "many answers")])
+def test_padding_a_batch_for_fewer_graphs_changes_no_move(net, task):
+    """What captured steps do on a GPU, without a GPU: fewer numbers of tokens, the same steps."""
+    pairing = pair(net, TASKS[task], SHAPE.get(net))
+    if not pairing.pads:
+        pytest.skip("never padded")
+    drawn = batches(pairing, 3)
+    padded = [to_rung(batch) for batch in drawn]
+    assert len({b.inputs.shape for b, _ in padded}) < len({b.inputs.shape for b in drawn})
+    plain, other = (program(pairing, RATES, SGD, Batching(3, batched=True)) for _ in range(2))
+    for number, (batch, (wide, present)) in enumerate(zip(drawn, padded, strict=True), start=1):
+        step = torch.tensor(float(number))
+        plain._eager(0, 3, batch, None, step)
+        other._eager(0, 3, wide, present if pairing.takes_present else None, step)
+    for name, found in weights(other).items():
+        torch.testing.assert_close(found, weights(plain)[name], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("tokens", [*range(1, 70), 80, 81, 127, 128, 129, 250, 1000])
+def test_a_rung_is_never_far(tokens):
+    task = make_task("copy", {"symbols": 3})
+    batch = task.sample(2, 3, tokens, torch.Generator().manual_seed(0))
+    wide, present = to_rung(batch)
+    real, shown = batch.inputs.shape[2], wide.inputs.shape[2]
+    assert shown < real + max(8, real / 4)
+    assert shown % 8 == 0
+    assert torch.equal(wide.inputs[..., :real], batch.inputs)
+    assert torch.equal(wide.targets[..., :real], batch.targets)
+    assert torch.equal(wide.mask[..., :real], batch.mask)
+    assert not wide.mask[..., real:].any()
+    assert present.shape == wide.inputs.shape
+    assert present[..., :real].all()
+    assert not present[..., real:].any()

@@ -22,10 +22,12 @@ _CELLS = {"cpu": 1 << 21, "cuda": 1 << 30}  # row·token·(token + 64)
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Per member: `scores` (member, length), the mean `loss`, and whether all its outputs were `finite`."""
+    """Per member: `scores` and `exact`, the share of rows with no position wrong (both member, length), the mean
+    `loss`, and whether all its outputs were `finite`."""
 
     lengths: tuple[int | None, ...]
     scores: Tensor
+    exact: Tensor
     loss: Tensor
     finite: Tensor
 
@@ -37,7 +39,7 @@ class Evaluation:
 def evaluate(program: Program, lengths: Sequence[int | None], rows: int, generator: torch.Generator) -> Evaluation:
     """`rows` fresh rows at every length for every member."""
     task, members = program.members.pairing.task, len(program.members)
-    scores = torch.zeros(members, len(lengths), device=program.device)
+    scores, exact = (torch.zeros(members, len(lengths), device=program.device) for _ in range(2))
     loss = torch.zeros(members, device=program.device)
     finite = torch.ones(members, dtype=torch.bool, device=program.device)
     for bucket in _buckets(program, lengths, rows):
@@ -46,13 +48,14 @@ def evaluate(program: Program, lengths: Sequence[int | None], rows: int, generat
         most = max(1, int(1 / _filled(program, *batch.inputs.shape[1:]))) if task.spec.kind == "sequence" else None
         for start, stop, outputs in program.outputs(batch.inputs, present, most):
             own = Batch(*(t[start:stop] for t in (batch.inputs, batch.targets, batch.mask)))
-            found = row_scores(task.spec, outputs, own).unflatten(1, (len(bucket), rows)).mean(dim=2)
-            scores[start:stop, where] = found
+            found = row_scores(task.spec, outputs, own).unflatten(1, (len(bucket), rows))
+            scores[start:stop, where] = found.mean(dim=2)
+            exact[start:stop, where] = (found == 1).float().mean(dim=2)
             loss[start:stop] += _length_losses(task, outputs, own, rows).sum(dim=1) / len(lengths)
             if present is not None:
                 outputs = outputs.masked_fill(~present[start:stop, ..., None], 0)
             finite[start:stop] &= finite_members(outputs)
-    return Evaluation(tuple(lengths), scores, loss, finite)
+    return Evaluation(tuple(lengths), scores, exact, loss, finite)
 
 
 def _length_losses(task: Task, outputs: Tensor, batch: Batch, rows: int) -> Tensor:

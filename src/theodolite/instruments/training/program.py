@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from theodolite.errors import NotEnoughMemory
@@ -21,6 +22,8 @@ from theodolite.instruments.training.scoring import losses
 from theodolite.tasks.contract import Batch
 
 logger = logging.getLogger(__name__)
+
+_RUNG = 8  # tokens: the step between lengths that are captured as graphs, and an eighth of longer ones
 
 
 @dataclass(frozen=True)
@@ -113,16 +116,19 @@ class Program:
 
     def _step(self, start: int, stop: int, batch: Batch, step: int) -> None:
         if self._captured is not None:
-            self._captured.step((start, stop), batch, step, lambda b, s: self._eager(start, stop, b, s))
+            pairing = self.members.pairing
+            batch, present = to_rung(batch) if pairing.pads else (batch, None)
+            seen = present if pairing.takes_present else None
+            self._captured.step((start, stop), batch, seen, step, lambda b, p, s: self._eager(start, stop, b, p, s))
         else:
-            self._eager(start, stop, batch, torch.full((), float(step), device=self.device))
+            self._eager(start, stop, batch, None, torch.full((), float(step), device=self.device))
 
-    def _eager(self, start: int, stop: int, batch: Batch, step: Tensor) -> None:
+    def _eager(self, start: int, stop: int, batch: Batch, present: Tensor | None, step: Tensor) -> None:
         weights = self._leaves.get((start, stop))
         if weights is None:
             weights = self._leaves[(start, stop)] = self.members.leaves(start, stop)
         read = self.members.pairing.feed(batch.inputs, self.one_hot)
-        outputs = self.members.outputs(weights, start, stop, read, None)
+        outputs = self.members.outputs(weights, start, stop, read, present)
         total = losses(self.spec, outputs, batch).sum()
         leaves = list(weights.values())
         gradients = torch.autograd.grad(total, leaves, allow_unused=True)
@@ -170,6 +176,18 @@ class Program:
         self._leaves.clear()
         if self._captured is not None:
             self._captured = CapturedSteps(self.device)
+
+
+def to_rung(batch: Batch) -> tuple[Batch, Tensor]:
+    """The batch padded on the right to one of a few numbers of tokens, and which of them are real: a graph is captured
+    for every number there is, which takes far longer than the few tokens more. What is not real is not scored."""
+    tokens = batch.inputs.shape[2]
+    rung = max(_RUNG, 2 ** (tokens.bit_length() - 3))
+    missing = -tokens % rung
+    present = torch.arange(tokens + missing, device=batch.inputs.device) < tokens
+    grow = lambda t: F.pad(t, (0, missing) if t.dim() == 3 else (0, 0, 0, missing))
+    padded = Batch(grow(batch.inputs), grow(batch.targets), grow(batch.mask))
+    return padded, present.expand(*batch.inputs.shape[:2], -1)
 
 
 def _out_of_memory(error: RuntimeError) -> bool:

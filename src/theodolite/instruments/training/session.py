@@ -24,7 +24,7 @@ from theodolite.instruments.training.pairing import Pairing
 from theodolite.instruments.training.program import Batching, Program
 from theodolite.measurement import seed_of
 from theodolite.nets.load import seeded
-from theodolite.tasks.contract import Batch, Task
+from theodolite.tasks.contract import Batch, Task, TaskSpec
 
 Status = Literal["solved", "unsolved", "diverged"]
 _BLOCK = 16  # steps drawn at once
@@ -262,6 +262,8 @@ class Session:
             "score": spec.score,
             "accuracy": None if diverged else float(trained.mean[row]),
             "unseen": None if diverged or unseen is None else float(unseen.mean[row]),
+            "exact": None if diverged else _exact(spec, trained, row),
+            "unseen_exact": None if diverged or unseen is None else _exact(spec, unseen, row),
             "by_length": [] if diverged else by_length,
             "trained_lengths": None if spec.lengths is None else list(spec.lengths),
             "chance": spec.chance,
@@ -310,6 +312,11 @@ class Session:
         generator = torch.Generator().manual_seed(seed_of([self.seed, "lengths"]))
         drawn = torch.randint(lengths[0], lengths[1] + 1, (self.schedule.steps,), generator=generator)
         return list(drawn.tolist())
+
+
+def _exact(spec: TaskSpec, shown: Evaluation, row: int) -> float | None:
+    """Share of inputs answered without a fault; real-valued answers are never exact."""
+    return None if spec.loss == "square" else float(shown.exact[row].mean())
 
 
 def recorded_batching(texts: Mapping[str, str]) -> Batching:
