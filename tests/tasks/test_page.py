@@ -25,7 +25,7 @@ def test_the_table_holds_every_task_with_its_fields_score_and_chance():
 
 def test_the_drawn_examples_are_right():
     drawn = {}
-    for name, top, bottom in re.findall(r"^([a-z-]+) {2,}(\S.*)\n {19}(\S.*)$", PAGE, re.MULTILINE):
+    for name, top, bottom in re.findall(r"^([a-z-]+) {2,}(\S.*)\n {19,}(\S.*)$", PAGE, re.MULTILINE):
         inputs = re.split(r" {3,}", top)[0].split()
         drawn[name] = (inputs, bottom.split())
     assert set(drawn) == set(tasks)
@@ -33,12 +33,36 @@ def test_the_drawn_examples_are_right():
     readings = {
         "copy": ({"symbols": 3}, "abc#", "abc"),
         "reverse": ({"symbols": 3}, "abc#", "abc"),
+        "duplicate": ({}, "ab#", "ab"),
+        "missing-duplicate": ({}, "ab?_#", "ab"),
+        "odds-first": ({}, "ab#", "ab"),
+        "bucket-sort": ({"symbols": 3}, "abc#", "abc"),
+        "binary-addition": ({}, "01+#", "01$"),
+        "binary-multiplication": ({}, "01×#", "01$"),
+        "square-root": ({}, "01#", "01"),
+        "decimal-addition": ({}, "0123456789+#", "0123456789"),
         "parity-check": ({}, "01#", "01"),
+        "even-pairs": ({}, "ab#", "01"),
+        "cycle-navigation": ({}, "<.>#", "01234"),
+        "modular-arithmetic": ({}, "01234+−×#", "01234"),
+        "stack-manipulation": ({}, {"a": 0, "b": 1, "pop": 2, "+a": 3, "#": 5}, "ab$"),
+        "bracket-arithmetic": ({}, "01234+−×()#", "01234"),
+        "solve-equation": ({}, "01234+−×()x=#", "01234"),
+        "anbn": ({}, "ab#", "012"),
+        "anbncn": ({}, "abc#", "0123"),
         "dyck": ({}, "([)]", "012"),
+        "unbounded-dyck": ({}, "([)]", "012"),
         "recall": ({"keys": 3, "values": 3, "longest": 3}, "abc012", "012"),
+        "noisy-recall": ({"keys": 3, "values": 3, "kinds": 2, "longest": 3}, "abc012~^", "012"),
+        "fuzzy-recall": ({"keys": 2, "values": 3, "longest": 4}, "ab012#", "012"),
+        "selective-copy": ({"symbols": 3, "blanks": 2}, "abc#_", "abc"),
+        "compression": ({"symbols": 3, "positions": 3, "longest": 3}, "abc012", "abc"),
+        "word-problem": ({"group": "S3"}, "012345", "012345"),
+        "random-language": ({"states": 3}, "ab#", "01"),
         "parity": ({"bits": 6, "relevant": 3}, signs, signs),
         "majority": ({"bits": 5}, signs, signs),
         "boolean": ({"function": "equality", "bits": 4}, signs, signs),
+        "random-circuit": ({"bits": 3, "gates": 2, "draw": 3}, signs, signs),
         "linear-periodic": ({"dimensions": 4}, None, None),
         "sawtooth": ({"folds": 2}, None, None),
     }

@@ -56,7 +56,7 @@ class Boolean:
     def spec(self) -> TaskSpec:
         share = FUNCTIONS[self.function].share(self.bits)
         chance = max(share, 1 - share)
-        return TaskSpec("vector", self.bits, 1, None, None, loss="hinge", chance=chance, solved=_bar(chance))
+        return TaskSpec("vector", self.bits, 1, None, None, loss="hinge", chance=chance, solved=solved_share(chance))
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
         check_length(self, length)
@@ -70,7 +70,7 @@ class Boolean:
         return [-1.0 if FUNCTIONS[self.function].solve([int(sign < 0) for sign in row]) else 1.0]
 
 
-def _bar(chance: float) -> float:
+def solved_share(chance: float) -> float:
     """Solved: 99 % of the answers right, or 90 % of what chance leaves wrong where chance is near that."""
     return max(0.99, 1 - (1 - chance) / 10)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
@@ -35,13 +36,7 @@ class Recall:
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, keys=self.keys)
-        check_at_least(self.name, 2, values=self.values)
-        check_training_lengths(self.name, self.shortest, self.longest)
-        if self.longest > self.keys:
-            raise BadInput(
-                f"longest={self.longest} pairs need as many different keys in the task '{self.name}', "
-                f"which has {self.keys}: use {self.keys} or less, or more keys"
-            )
+        check_pairs(self.name, self.keys, self.values, self.shortest, self.longest)
 
     @property
     def spec(self) -> TaskSpec:
@@ -58,23 +53,48 @@ class Recall:
         )
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
-        length, device = check_length(self, length), generator.device
-        keys = permutations((members, batch), self.keys, generator)[..., :length]
-        values = torch.randint(self.values, (members, batch, length), generator=generator, device=device)
-        asked = permutations((members, batch), length, generator)
-
-        shape = (members, batch, 3 * length)
-        inputs = torch.empty(shape, dtype=torch.int64, device=device)
-        inputs[..., 0 : 2 * length : 2] = keys
-        inputs[..., 1 : 2 * length : 2] = values + self.keys
-        inputs[..., 2 * length :] = keys.gather(-1, asked)
-        targets = torch.zeros(shape, dtype=torch.int64, device=device)
-        targets[..., 2 * length :] = values.gather(-1, asked)
-        mask = torch.zeros(shape, dtype=torch.bool, device=device)
-        mask[..., 2 * length :] = True
-        return Batch(inputs, targets, mask)
+        length = check_length(self, length)
+        keys, values, order = draw_pairs(self.keys, self.values, (members, batch), length, generator)
+        pairs = torch.stack([keys, values + self.keys], dim=-1).flatten(-2)
+        return then_ask(pairs, keys.gather(-1, order), values.gather(-1, order))
 
     def solve(self, row: Sequence[float]) -> Sequence[float]:
         pairs = 2 * (len(row) // 3)
         beside = {row[place]: row[place + 1] - self.keys for place in range(0, pairs, 2)}
         return [0.0] * pairs + [beside[key] for key in row[pairs:]]
+
+
+def check_pairs(name: str, possible: int, values: int, shortest: int, longest: int) -> None:
+    """Refuse values that leave nothing to guess, and more pairs than there are keys."""
+    check_at_least(name, 2, values=values)
+    check_training_lengths(name, shortest, longest)
+    if longest > possible:
+        raise BadInput(
+            f"longest={longest} pairs need as many different keys in the task '{name}', "
+            f"which has {possible}: use {possible} or less, or more keys"
+        )
+
+
+def draw_pairs(
+    keys: int, values: int, rows: tuple[int, ...], length: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Three of (*rows, length): keys that differ, the value of each, and in which order the pairs are asked for."""
+    chosen = permutations(rows, keys, generator)[..., :length]
+    beside = torch.randint(values, (*rows, length), generator=generator, device=generator.device)
+    return chosen, beside, permutations(rows, length, generator)
+
+
+def then_ask(read: Tensor, questions: Tensor, answers: Tensor, scored: Tensor | None = None) -> Batch:
+    """What is to be remembered, then the questions, each answered at once; `scored` are those that count, or all.
+
+    r e a d q q
+    · · · · a a
+    """
+    before = torch.zeros_like(read)
+    if scored is None:
+        scored = torch.ones_like(questions, dtype=torch.bool)
+    return Batch(
+        torch.cat([read, questions], dim=-1),
+        torch.cat([before, answers], dim=-1),
+        torch.cat([before.bool(), scored], dim=-1),
+    )
