@@ -1,11 +1,11 @@
 """Many networks at once against one after another: python benchmarks/training.py --json [--device cuda].
 
 Model-steps per second (forward, backward, AdamW), both sides in turns, after a warm-up, on the same batches of 32 rows
-and 20 tokens, drawn beforehand: medians of seven stretches, and of the seven ratios. *small* is width 16, *large* about
-64,000 parameters. `loop` is plain PyTorch, one net after another, with the faster of AdamW's default and fused forms;
-`loop_nn_lstm` the same with `torch.nn.LSTM`; `loop_written_out` with the cell as a loop over tokens: our recurrent nets
-use torch's kernels where they run alone. `ensemble` is the bench as it would run: batched, or the loop where a short
-trial found that faster (`batching`). Nothing clips gradients on either side.
+and 20 tokens, drawn beforehand: medians of seven stretches, and of the seven ratios. *small* is width 16, *middle*
+about 16,000 and *large* about 64,000 parameters. `loop` is plain PyTorch, one net after another, with the faster of
+AdamW's default and fused forms; `loop_nn_lstm` the same with `torch.nn.LSTM`; `loop_written_out` with the cell as a
+loop over tokens: our recurrent nets use torch's kernels where they run alone. `ensemble` is the bench as it would run:
+batched, or the loop where a short trial found that faster (`batching`). Nothing clips gradients on either side.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from timing import hardware, synchronise, timed
 ROWS, LENGTH = 32, 10  # the task `copy` at length 10 has 20 tokens
 RULE, RATES = Rule(clip=None), Rates(lr=1e-3, weight_decay=0.0)
 NETS = ("mlp", "rnn", "lstm", "convolution", "transformer")
-SIZES = {"small": 16, "large": None}
-BUDGET = 64_000
+SIZES = ("small", "large")
+BUDGET = {"middle": 16_000, "large": 64_000}
 BLOCK = 16
 ROUNDS = 7
 
@@ -85,7 +85,7 @@ def paired(net: str, size: str) -> Pairing:
 
 def shape_of(net: str, size: str, task: Task, longest: int | None = None) -> dict[str, Any]:
     sizes = task_sizes(net, task, longest)
-    shape = {"width": SIZES[size]} if SIZES[size] else fit_budget(net, BUDGET, **sizes)
+    shape = {"width": 16} if size == "small" else fit_budget(net, BUDGET[size], **sizes)
     return {k: v for k, v in shape.items() if k not in sizes}
 
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from theodolite.claims import reproduce as module
 from theodolite.claims.reproduce import remedies, reproduce
+from theodolite.claims.tables.failures import compared
 from theodolite.cli.reproduce import reproduce as command
 from theodolite.errors import BadInput
 from theodolite.instruments.failures import Experiment, Part, experiments
@@ -29,7 +30,7 @@ SMALL = {
 @pytest.fixture(autouse=True)
 def small_presets(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, parts in SMALL.items():
-        tiny = Experiment(name, name, "§", {"quick": parts, "published": parts})
+        tiny = Experiment(name, name, "§", {"quick": parts, "full": parts})
         monkeypatch.setitem(experiments._items, name, tiny)
     table = replace(module.tables["failures"], experiments=lambda: list(SMALL))
     monkeypatch.setitem(module.tables._items, "failures", table)
@@ -58,10 +59,10 @@ def test_published_figures_stand_beside_the_measured_median():
 
 
 def test_what_was_never_reached_has_no_median():
-    row = module._compared("x", [100, None, None], None)
+    row = compared("x", [100, None, None], None)
     assert (row["measured"], row["lowest"], row["reached"], row["seeds"]) == (None, 100, 1, 3)
-    assert module._compared("x", [100, 300, None], None)["measured"] == 300
-    assert module._compared("x", [None], None)["lowest"] is None
+    assert compared("x", [100, 300, None], None)["measured"] == 300
+    assert compared("x", [None], None)["lowest"] is None
 
 
 def test_remedies_are_drawn_from_the_results():
@@ -100,7 +101,7 @@ def test_progress_ends_with_everything_done():
     [
         ({"table": "failers"}, "no table is called 'failers': did you mean 'failures'"),
         ({"experiments": ["party"]}, "no experiment is called 'party': did you mean 'parity'"),
-        ({"preset": "quik"}, "preset 'quik' is unknown: use quick or published"),
+        ({"preset": "quik"}, "preset 'quik' is unknown: use quick or full"),
         ({"seeds": 0}, "seeds = 0 trains nothing"),
         ({"device": "tpu"}, "tpu"),
     ],

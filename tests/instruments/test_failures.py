@@ -449,7 +449,7 @@ def test_the_balance_puts_failure_and_remedy_together():
 
 
 @pytest.mark.parametrize("name", list(experiments))
-@pytest.mark.parametrize("preset", ["quick", "published"])
+@pytest.mark.parametrize("preset", ["quick", "full"])
 def test_presets_are_plain_json_that_measures_read_back(name, preset):
     from dataclasses import asdict
 
@@ -462,7 +462,7 @@ def test_presets_are_plain_json_that_measures_read_back(name, preset):
 def test_every_published_figure_is_of_a_part_of_the_published_preset():
     """A misspelt setting or quantity would leave the figure without its measured neighbour."""
     for name, figures in TABLES.items():
-        known = {p.settings.name for p in experiments[name].presets["published"] if hasattr(p.settings, "name")}
+        known = {p.settings.name for p in experiments[name].presets["full"] if hasattr(p.settings, "name")}
         settings = {f.setting for f in figures}
         assert settings - known <= {"signal-to-noise at the start", "d = 10, k = 6"}
     assert figure("curves", "linear", "loss at 10,000").value == 11.0
@@ -470,8 +470,8 @@ def test_every_published_figure_is_of_a_part_of_the_published_preset():
 
 
 def test_published_presets_are_not_shorter_than_the_paper():
-    assert {p.settings.steps for p in experiments["parity"].presets["published"]} == {50_000}
-    assert {p.settings.steps for p in experiments["stocks"].presets["published"]} == {2_500}
+    assert {p.settings.steps for p in experiments["parity"].presets["full"]} == {50_000}
+    assert {p.settings.steps for p in experiments["stocks"].presets["full"]} == {2_500}
     assert shortened(10, 20) == "10 of 20 iterations"
     assert shortened(20, 20) is None
 

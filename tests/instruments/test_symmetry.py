@@ -20,7 +20,16 @@ from theodolite.nets.load import load
 BOTH = (False, True)
 VARIANTS: dict[str, list[dict]] = {
     "transformer": [{"causal": c, "positions": p} for c in BOTH for p in ("none", "sinusoidal", "rotary")],
+    **{
+        f"{kind}-transformer": [{}, {"causal": False, "positions": "none"}]
+        for kind in ("thresholded", "sparsemax", "entmax")
+    },
+    **{f"{kind}-transformer": [{"causal": c} for c in BOTH] for kind in ("alibi", "random-offset")},
+    "universal-transformer": [{"causal": c, "positions": p} for c in BOTH for p in ("none", "random-offset")],
     "linear-transformer": [{"causal": c, "positions": p} for c in BOTH for p in ("none", "sinusoidal")],
+    "delta-net": [{}, {"products": 2, "gated": False}],
+    "state-space": [{}, {"selective": False}],
+    "equilibrium": [{"causal": c, "positions": p} for c in BOTH for p in ("none", "rotary")],
     "convolution": [
         {},
         {"causal": False},
@@ -33,6 +42,17 @@ VARIANTS: dict[str, list[dict]] = {
     "conv-circuit": [{"tokens": 8}, {"tokens": 2}],
     "lstm": [{}, {"depth": 2}],
     "rnn": [{}, {"depth": 3}],
+    "gru": [{}, {"depth": 2}],
+    "stack-rnn": [{}, {"stack": 2, "activation": "tanh"}],
+    "tape-rnn": [{}, {"tape": 9}, {"jump": 3}, {"tape": 5, "jump": 2}],
+    "mixer": [{"causal": c} for c in BOTH],
+    "graph-network": [
+        *({"causal": c, "graph": g} for c in BOTH for g in ("complete", "path")),
+        *({"causal": c, "graph": g, "aggregation": "sum"} for c in BOTH for g in ("complete", "path")),
+        *({"depth": 1, "aggregation": "sum", "graph": g} for g in ("complete", "path")),
+        {"graph": "ring"},
+        {"graph": "ring", "aggregation": "sum", "depth": 1},
+    ],
     "mlp": [{}, {"outputs": 8}],
     "degree-attention": [{"degree": d} for d in (2, 3, 4)],
 }

@@ -8,6 +8,7 @@ from torch import nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.convolution import Convolution, Window
+from theodolite.nets.gru import GRU
 from theodolite.nets.load import load
 from theodolite.nets.lstm import LSTM
 from theodolite.nets.positions import rotate, rotation, sinusoidal
@@ -39,19 +40,32 @@ def test_lstm_is_torchs(depth, tokens):
     same(ours(x), ours.read(torchs(x)[0]))
 
 
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
 @pytest.mark.parametrize(("depth", "tokens"), [(1, 5), (2, 7), (3, 1)])
-def test_rnn_is_torchs(depth, tokens):
-    ours = doubled(RNN(features=3, width=4, depth=depth, outputs=2))
-    torchs = copy_into(nn.RNN(3, 4, depth, batch_first=True).double(), ours, [0])
+def test_rnn_is_torchs(depth, tokens, activation):
+    ours = doubled(RNN(features=3, width=4, depth=depth, outputs=2, activation=activation))
+    torchs = copy_into(nn.RNN(3, 4, depth, activation, batch_first=True).double(), ours, [0])
     x = inputs(2, tokens, 3)
     same(ours(x), ours.read(torchs(x)[0]))
+    by_hand = torch.func.vmap(ours)(x[None])[0]  # the cell as it is written out
+    same(by_hand, ours(x))
 
 
-@pytest.mark.parametrize("name", ["lstm", "rnn"])
+@pytest.mark.parametrize(("depth", "tokens"), [(1, 5), (2, 7), (3, 1)])
+def test_gru_is_torchs(depth, tokens):
+    ours = doubled(GRU(features=3, width=4, depth=depth, outputs=2))
+    torchs = copy_into(nn.GRU(3, 4, depth, batch_first=True).double(), ours, [0, 1, 2])
+    x = inputs(2, tokens, 3)
+    same(ours(x), ours.read(torchs(x)[0]))
+    by_hand = torch.func.vmap(ours)(x[None])[0]  # the cell as it is written out
+    same(by_hand, ours(x))
+
+
+@pytest.mark.parametrize("name", ["lstm", "rnn", "gru"])
 def test_recurrent_weights_start_as_torchs_do(name):
     """Uniform in ±1/√width, all of them: as in the reference, by bound, mean and variance."""
     layer = load(name, width=64, features=50).module.layers[0]
-    torchs = (nn.LSTM if name == "lstm" else nn.RNN)(50, 64)
+    torchs = {"lstm": nn.LSTM, "rnn": nn.RNN, "gru": nn.GRU}[name](50, 64)
     for ours, reference in [(layer.into.weight, torchs.weight_ih_l0), (layer.across.weight, torchs.weight_hh_l0)]:
         assert ours.shape == reference.shape
         assert 0.97 / 8 < ours.abs().max() <= 1 / 8
@@ -197,7 +211,7 @@ def test_rotary_attention_does_not_see_a_shift_of_all_places():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"positions": "x"}, "for the net 'transformer': positions must be none, sinusoidal or rotary, not 'x'"),
+        ({"positions": "x"}, "for the net 'transformer': positions must be none, .*, alibi or random-offset, not 'x'"),
         ({"block": "both"}, "for the net 'transformer': block must be serial or parallel, not 'both'"),
         ({"positions": 3}, "positions of 'transformer' is a word, such as [a-z]+, not 3"),
         ({"positions": True}, "positions of 'transformer' is a word"),

@@ -1,7 +1,6 @@
 """Claims G3 and G5–G8: what gradient descent fails to learn, and the remedies.
 
-Settings are the paper's, shorter where that is said; the paper's full size is `theodolite reproduce failures --preset
-published`.
+Settings are the paper's, shorter where that is said; its own size is `theodolite reproduce failures --preset full`.
 """
 
 from __future__ import annotations

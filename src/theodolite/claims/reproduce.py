@@ -2,53 +2,25 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
+from theodolite.claims.tables import PublishedTable, tables
+from theodolite.claims.tables.contract import Request
+from theodolite.claims.tables.failures import remedies
 from theodolite.errors import BadInput
-from theodolite.instruments.device import resolve_device
-from theodolite.instruments.failures import Part
-from theodolite.instruments.failures import experiments as failures
 from theodolite.instruments.failures.contract import Preset
-from theodolite.instruments.failures.remedies import balance
 from theodolite.lab.campaign import Listener, Watch, run_campaign
-from theodolite.lab.cell import Cell, Row
-from theodolite.lab.engines import make_engine
+from theodolite.lab.engines import Cluster, check_engine, make_engine
 from theodolite.lab.files import refuse_foreign
 from theodolite.lab.store import Store
 from theodolite.lab.work import Context
-from theodolite.registry import Registry, unknown
-from theodolite.theory import failures as published_failures
+from theodolite.registry import unknown
 
-
-@dataclass(frozen=True)
-class Block:
-    """One part of an experiment of a table: what is run, and under which title it is shown."""
-
-    experiment: str
-    title: str
-    section: str
-    part: Part
-
-
-@dataclass(frozen=True)
-class PublishedTable:
-    """`blocks` by preset; `figure` looks a published number up by experiment, setting and quantity."""
-
-    title: str
-    source: str
-    experiments: Callable[[], Sequence[str]]
-    blocks: Callable[[str, Preset], Sequence[Block]]
-    figure: Callable[[str, str, str], published_failures.Figure | None]
-
-
-tables: Registry[PublishedTable] = Registry("table")
+__all__ = ["remedies", "reproduce", "statements", "tables"]
 
 
 def reproduce(
@@ -60,115 +32,77 @@ def reproduce(
     seed: int = 0,
     watch: Watch | None = None,
     *,
+    nets: Sequence[str] | None = None,
+    steps: int | None = None,
     out: str | Path | None = None,
+    engine: str = "local",
+    cluster: Cluster | None = None,
     workers: int | None = None,
 ) -> list[dict[str, Any]]:
     """Run the experiments of a table, all unless some are named, and put published figures beside the measured ones.
 
-    `seeds` networks a part instead of the preset's number. `out` is the folder of a store: what is in it is not run
-    again, so a run that was stopped goes on. `workers` processes side by side; without, everything runs here.
+    `seeds` networks a part and `steps` of training instead of the preset's numbers; `nets` keeps those columns of a
+    table that compares nets. `out` is the folder of a store: what is in it is not run again, so a run that was stopped
+    goes on. `engine` says where: `local` is this machine, with `workers` processes side by side, and this very process
+    where none are asked for; `streams` is this process with groups side by side on a GPU; `ray` and `slurm` are a
+    cluster, and `cluster` says which.
     """
     chosen = tables[table]
+    check_engine(engine, device, workers, cluster)
     if preset not in get_args(Preset):
         raise BadInput(f"preset '{preset}' is unknown: use {' or '.join(get_args(Preset))}")
     if seeds is not None and seeds < 1:
         raise BadInput(f"seeds = {seeds} trains nothing: give at least 1")
-    known = list(chosen.experiments())
-    for name in experiments or ():
-        if name not in known:
-            raise BadInput(unknown("experiment", name, known))
-    resolve_device(device)
+    if steps is not None and (steps < 1 or not chosen.nets):
+        raise BadInput(
+            f"steps = {steps} trains nothing: give at least 1"
+            if chosen.nets
+            else f"the experiments of the table '{table}' have steps of their own: leave out --steps"
+        )
+    named = _experiments(chosen, preset, experiments), _nets(table, chosen, nets)
+    request = Request(preset, *named, seeds, seed, steps)
     if out is not None:
         refuse_foreign(out)
-    blocks = [block for name in experiments or known for block in chosen.blocks(name, preset)]
-    cells = [_cell(block, seeds, seed) for block in blocks]
+    plan = chosen.plan(request)
     with ExitStack() as stack:
         folder = Path(out) if out is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         store = stack.enter_context(Store(folder))
         outcome = run_campaign(
-            cells,
+            plan.cells,
             store,
-            make_engine("local", workers, 1, {}),
-            Context(checkpoints=store.checkpoints.resolve()),
-            {"device": device},
+            make_engine(engine, workers, 1, plan.locations, device, (cluster or Cluster()).beside(out)),
+            Context(checkpoints=store.checkpoints.resolve(), locations=plan.locations),
+            {"device": device, **plan.settings},
             None if watch is None else Listener(watch=watch),
-            weigh=_weight,
+            weigh=plan.weigh,
         )
-    return [_shown(chosen, block, row) for block, row in zip(blocks, outcome.of(cells), strict=True)]
+    results = plan.results(outcome)
+    if not results:
+        raise BadInput(f"'{table}' has no entry for {', '.join(nets or ())} there: name other nets or experiments")
+    return results
 
 
-def remedies(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Each failure beside its remedy and the remedy's cost, from what `reproduce` gave."""
-    return balance([r["result"] for r in results if r["error"] is None])
+def statements(table: str, results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """What the results say of sentences of the paper: statement, source, rule, verdict (holds, fails, open), detail."""
+    return tables[table].statements(results)
 
 
-def _cell(block: Block, seeds: int | None, seed: int) -> Cell:
-    settings = block.part.settings if seeds is None else replace(block.part.settings, seeds=seeds)
-    return Cell(block.part.measure, {**asdict(settings), "draw": seed})
+def _experiments(table: PublishedTable, preset: Preset, named: Sequence[str] | None) -> tuple[str, ...]:
+    known = list(table.experiments())
+    for name in named or ():
+        if name not in known:
+            raise BadInput(unknown("experiment", name, known))
+    if named:
+        return tuple(dict.fromkeys(named))
+    return table.quick if preset == "quick" and table.quick is not None else tuple(known)
 
 
-def _weight(cell: Cell) -> float:
-    """Roughly what share of the work a cell is, for the progress bar."""
-    c = cell.config
-    size = {"failure-parity": c.get("bits", 1) ** 1.5 / 30, "failure-stocks": c.get("stocks", 1) / 100}
-    own = size.get(cell.measure, 20.0 * c.get("images", 1) if cell.measure == "failure-tuples" else 2.0)
-    return c["seeds"] * (c.get("steps") or c.get("examples", 1_000) / 10) * own
-
-
-def _shown(table: PublishedTable, block: Block, row: Row) -> dict[str, Any]:
-    settings = {name: value for name, value in row.cell.config.items() if name != "draw"}
-    about = {"experiment": block.experiment, "title": block.title, "section": block.section, "settings": settings}
-    if row.error is not None:
-        return {**about, "setting": None, "rows": [], "shorter": None, "error": row.error, "result": None}
-    setting = row["setting"]
-    return {
-        **about,
-        "setting": setting,
-        "seeds": settings["seeds"],
-        "rows": [
-            _compared(quantity, values, table.figure(block.experiment, setting, quantity))
-            for quantity, values in row["quantities"].items()
-        ],
-        "shorter": row["shorter"],
-        "seconds": round(row.facts.get("seconds", 0.0), 2),
-        "device": row.facts.get("device"),
-        "error": None,
-        "result": dict(row.result),
-    }
-
-
-def _compared(
-    quantity: str, values: Sequence[float | None], figure: published_failures.Figure | None
-) -> dict[str, Any]:
-    """The median over the seeds beside the published figure; a seed that never got there counts as late."""
-    known = [v for v in values if v is not None]
-    middle = statistics.median(math.inf if v is None else v for v in values)
-    return {
-        "quantity": quantity,
-        "published": None if figure is None else figure.value,
-        "published_to": None if figure is None else figure.upper,
-        "about": figure is not None and figure.about,
-        "origin": None if figure is None else figure.origin,
-        "measured": None if math.isinf(middle) else middle,
-        "lowest": min(known, default=None),
-        "highest": max(known, default=None),
-        "reached": len(known),
-        "seeds": len(values),
-    }
-
-
-def _failure_blocks(name: str, preset: Preset) -> list[Block]:
-    experiment = failures[name]
-    return [Block(name, experiment.title, experiment.section, part) for part in experiment.presets[preset]]
-
-
-tables.add(
-    "failures",
-    PublishedTable(
-        "Failures of gradient-based deep learning",
-        published_failures.SOURCE,
-        lambda: ["parity", "tuples", "stocks", "curves", "activations", "remedies"],
-        _failure_blocks,
-        published_failures.figure,
-    ),
-)
+def _nets(name: str, table: PublishedTable, named: Sequence[str] | None) -> tuple[str, ...] | None:
+    if named is None:
+        return None
+    if not table.nets:
+        raise BadInput(f"the table '{name}' is not one of nets: leave out --nets")
+    for net in named:
+        if net not in table.nets:
+            raise BadInput(unknown(f"net of the table '{name}'", net, table.nets))
+    return tuple(named)

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from theodolite.cli.options import (
+    Address,
     Arguments,
     Device,
     Engine,
     Json,
     LogFile,
     Seed,
+    Shared,
+    Slurm,
     Verbose,
     Workers,
     WorkerThreads,
+    cluster_of,
     parse_arguments,
     prepare,
     print_json,
@@ -82,6 +86,9 @@ def learn(
         Path | None, typer.Option(metavar="DIR", rich_help_panel=_RUNNING, help="Write learning curves there too.")
     ] = None,
     engine: Engine = "local",
+    address: Address = None,
+    slurm: Slurm = None,
+    shared: Shared = None,
     workers: Workers = None,
     threads: WorkerThreads = None,
     chunk: Annotated[
@@ -151,7 +158,8 @@ def learn(
             save_every=save_every,
             device=device,
             engine=engine,
-            workers=workers or default_workers(device),
+            cluster=cluster_of(address, slurm, shared),
+            workers=workers or default_workers(device, engine),
             threads=threads,
             max_failures=1 if fail_fast else max_failures,
             tensorboard=tensorboard,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,6 +17,9 @@ from rich.table import Column
 
 from theodolite.errors import BadInput
 
+if TYPE_CHECKING:
+    from theodolite.lab.engines import Cluster
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every draw.")]
 Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1.")]
@@ -24,10 +27,40 @@ Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threa
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done; show tracebacks of internal errors.")]
 LogFile = Annotated[Path | None, typer.Option("--log-file", help="Write the log to this file too.")]
 _RUNNING = "Running"
-Engine = Annotated[str, typer.Option("--engine", rich_help_panel=_RUNNING, help="local: this machine.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        rich_help_panel=_RUNNING,
+        help="local (this machine), streams (one process, side by side on a GPU), ray, slurm or slurm-local.",
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        rich_help_panel=_RUNNING,
+        help="With ray: the cluster's head, or auto; else one starts.",
+    ),
+]
+Slurm = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slurm",
+        metavar="KEY=VALUE",
+        rich_help_panel=_RUNNING,
+        help="With slurm: an option of its jobs, such as partition=gpu or time=120 (minutes); may be repeated.",
+    ),
+]
+Shared = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", rich_help_panel=_RUNNING, help="With slurm: a folder that every node sees; in --out."),
+]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", min=1, rich_help_panel=_RUNNING, help="Processes; one per core, or 1 on CUDA."),
+    typer.Option(
+        "--workers", min=1, rich_help_panel=_RUNNING, help="Processes; one per core, 1 on CUDA, all that fit on ray."
+    ),
 ]
 WorkerThreads = Annotated[
     int | None,
@@ -89,12 +122,21 @@ def print_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def provenance(device: str) -> dict[str, str]:
+def cluster_of(address: str | None, slurm: Sequence[str] | None, shared: Path | None) -> Cluster:
+    """What `--address`, `--slurm` and `--shared` say together."""
+    from theodolite.lab.engines import Cluster
+
+    return Cluster(address, parse_arguments(slurm, "--slurm"), shared)
+
+
+def provenance(device: str, engine: str = "local") -> dict[str, str]:
     """What a report says of where it was made."""
     from theodolite.instruments.device import device_name, resolve_device
+    from theodolite.lab.engines import HERE
     from theodolite.measurement import Provenance
 
-    here = Provenance.here(0, device_name(resolve_device(device)))
+    told = device_name(resolve_device(device)) if engine in HERE else f"{device} ({engine})"
+    here = Provenance.here(0, told)
     about = {"theodolite": here.version, "torch": here.torch, "python": here.python}
     return {**about, "device": here.device, "date": here.date}
 

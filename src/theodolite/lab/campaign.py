@@ -15,7 +15,7 @@ from theodolite.lab.cell import Cell, Row
 from theodolite.lab.engine import describe
 from theodolite.lab.group import Group
 from theodolite.lab.lane import TRAINING
-from theodolite.lab.pool import Died, Engine, Failed, Message
+from theodolite.lab.pool import Died, Engine, Failed, Message, Paused
 from theodolite.lab.store import Store
 from theodolite.lab.work import Context, Update, plan, trial_name
 
@@ -183,8 +183,10 @@ class _Campaign:
             if isinstance(message, Update):
                 self._record(group, message)
                 self._watch(_label(group, message))
+            elif isinstance(message, Paused):
+                self._start(group)
             elif isinstance(message, Died) and group.attempts < RETRIES:
-                sentence = f"a worker died ({_exit(message.code)}); its group is tried again"
+                sentence = f"a worker died ({_exit(message)}); its group is tried again"
                 logger.warning("%s", sentence)
                 self.store.fail(group, sentence, "", retry=True)
                 again = replace(group, attempts=group.attempts + 1)
@@ -218,7 +220,7 @@ class _Campaign:
 
     def _fail(self, group: Group, message: Failed | Died) -> None:
         if isinstance(message, Died):
-            sentence = f"its worker died {group.attempts + 1} times ({_exit(message.code)})"
+            sentence = f"its worker died {group.attempts + 1} times ({_exit(message)})"
             trace, expected = "", False
         else:
             sentence, trace, expected = message.sentence, message.traceback, message.expected
@@ -258,7 +260,10 @@ def _label(group: Group, update: Update) -> str:
     return f"{config['net']} on {config['task']}: step {update.step}, {update.live} live{told}"
 
 
-def _exit(code: int | None) -> str:
+def _exit(message: Died) -> str:
+    code = message.code
+    if message.reason:
+        return message.reason
     if code is not None and code < 0:
         return "killed, often for want of memory" if code == -9 else f"signal {-code}"
     return f"exit code {code}"

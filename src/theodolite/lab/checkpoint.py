@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -25,14 +25,22 @@ def write_checkpoint(path: str | Path, tensors: Mapping[str, Tensor], metadata: 
     """On the disk for good when this returns; a file that was there before stays until then."""
     if SUM in metadata:
         raise ValueError(f"the name '{SUM}' is taken by the checksum")
-    target = Path(path)
     held = _apart(tensors)
+    _write(Path(path), lambda unfinished: save_file(held, unfinished, {**metadata, SUM: _sum(held)}))
+
+
+def write_whole(path: str | Path, content: bytes) -> None:
+    """A checkpoint that was written elsewhere, likewise."""
+    _write(Path(path), lambda unfinished: unfinished.write_bytes(content))
+
+
+def _write(target: Path, fill: Callable[[Path], object]) -> None:
     unfinished: Path | None = None
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         os.close(handle)
         unfinished = Path(name)
-        save_file(held, unfinished, {**metadata, SUM: _sum(held)})
+        fill(unfinished)
         unfinished.chmod(0o644)
         _to_disk(unfinished)
         unfinished.replace(target)

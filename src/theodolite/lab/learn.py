@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.errors import BadInput
-from theodolite.instruments.device import resolve_device
 from theodolite.instruments.memory import state_size
 from theodolite.instruments.training.optimiser import Rates, Rule
 from theodolite.instruments.training.pairing import Pairing, task_sizes
 from theodolite.instruments.training.session import Schedule
 from theodolite.lab.campaign import Failure, Listener, run_campaign
 from theodolite.lab.cell import Row
-from theodolite.lab.engines import make_engine
+from theodolite.lab.engines import Cluster, check_engine, make_engine
 from theodolite.lab.frames import frame
 from theodolite.lab.lengths import unseen_lengths
 from theodolite.lab.store import Store
@@ -88,6 +87,7 @@ def learn(
     save_every: float = 20.0,
     device: str = "cpu",
     engine: str = "local",
+    cluster: Cluster | None = None,
     workers: int | None = None,
     threads: int | None = None,
     max_failures: int | None = None,
@@ -99,10 +99,11 @@ def learn(
     `net` is a built-in net, `file.py:Name`, or a class or function that builds a module. `out` is the folder of the
     store: finished members are there at once and are never run again. Without it nothing is kept. `engine` says where
     members run: `local` is this machine, with `workers` processes side by side; None runs everything in this one.
+    `ray` and `slurm` are a cluster, and `cluster` says which.
     `chunk` members go through one batched call, 1 is the plain loop; unless given it is found by a short trial.
     `checkpoint` evaluates those weights without training.
     """
-    resolve_device(device)
+    check_engine(engine, device, workers, cluster)
     nets_, tasks_ = _listed(net), _listed(task)
     for name in tasks_:
         _ = tasks[name]
@@ -152,7 +153,7 @@ def learn(
         listener = listener or Listener()
         if board is not None:
             listener = board.listening(listener)
-        running = make_engine(engine, workers, threads, locations)
+        running = make_engine(engine, workers, threads, locations, device, (cluster or Cluster()).beside(out))
         outcome = run_campaign(cells, store, running, context, settings, listener, max_failures)
     found_rows = tuple(outcome.rows.values())
     return Learning(

@@ -41,13 +41,21 @@ class Failed:
 
 @dataclass(frozen=True)
 class Died:
-    """A worker that ended without a word."""
+    """A worker that ended without a word; `reason` where more than its exit code is known."""
 
     group: str
     code: int | None
+    reason: str = ""
 
 
-Message = Update | Failed | Died
+@dataclass(frozen=True)
+class Paused:
+    """A worker that had to go and saved the group's state before: the group goes on elsewhere."""
+
+    group: str
+
+
+Message = Update | Failed | Died | Paused
 
 
 class Engine(Protocol):
@@ -91,7 +99,7 @@ class Here:
             update = next(updates, None)
         except Exception as error:
             self._running = None
-            return [_failed(name, error)]
+            return [failed(name, error)]
         if update is None or update.done:
             self._running = None
         return [] if update is None else [update]
@@ -187,7 +195,7 @@ class Pool:
     def _start(self) -> _Worker:
         ours, theirs = self._spawn.Pipe()
         process = self._spawn.Process(target=_serve, args=(theirs, self.threads), daemon=True)
-        with _deaf_to_interrupts():
+        with deaf_to_interrupts():
             process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -203,7 +211,7 @@ class Pool:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
+def deaf_to_interrupts() -> Iterator[None]:
     """A process started in here never hears Ctrl-C, not even while it imports: its parent tells it what to do."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -241,7 +249,7 @@ def _serve(pipe: Connection, threads: int) -> None:
                     pipe.send(update)
                     done = update.done
             except Exception as error:
-                pipe.send(_failed(group.id, error))
+                pipe.send(failed(group.id, error))
             else:
                 if not done:
                     pipe.send(None)  # stopped between two blocks
@@ -257,7 +265,8 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _failed(group: str, error: Exception) -> Failed:
+def failed(group: str, error: Exception) -> Failed:
+    """What a worker says of a group that raised."""
     expected = isinstance(error, TheodoliteError)
     told = str(error).strip().splitlines()
     sentence = str(error) if expected else f"{type(error).__name__}: {told[0] if told else ''}"

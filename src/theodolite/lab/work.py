@@ -38,7 +38,6 @@ from theodolite.tasks.contract import make_task
 logger = logging.getLogger(__name__)
 
 State = tuple[dict[str, torch.Tensor], dict[str, str]]  # tensors and texts, as a checkpoint holds them
-_QUIET = 0.5  # seconds between updates that carry nothing but progress
 _GROUP_LIMIT = {"cpu": 64, "cuda": 1024}
 
 
@@ -49,6 +48,7 @@ class Context:
     checkpoints: Path
     locations: Mapping[str, Any] = field(default_factory=dict)  # by `place`: a net's name, file.py:Name, or the object
     save_every: float = 20.0
+    quiet: float = 0.5  # seconds between updates that carry nothing but progress
     trial: Mapping[str, Any] | None = None
     weights: Path | None = None
     initial: Path | None = None  # weights to start from, instead of drawing them
@@ -154,7 +154,7 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
             checkpoint = group.checkpoint_name(session.step)
             write_checkpoint(context.checkpoints / checkpoint, *session.state())
             saved = now
-        if rows or looks or checkpoint or now - said >= _QUIET:
+        if rows or looks or checkpoint or now - said >= context.quiet:
             said = now
             live = len(session.live)
             yield Update(group.id, session.step, live, rows, tuple(looks), checkpoint, done=session.done)

@@ -103,7 +103,7 @@ class NetEntry:
         return {n: self.defaults.get(n, None if p.default is p.empty else p.default) for n, p in known.items()}
 
     def build(self, **shape: Any) -> nn.Module:
-        return self.factory(**canonical_arguments(self.name, shape, self.arguments))
+        return self.factory(**{**self.defaults, **canonical_arguments(self.name, shape, self.arguments)})
 
 
 nets: Registry[NetEntry] = Registry("net")

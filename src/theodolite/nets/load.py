@@ -6,6 +6,7 @@ import copy
 import hashlib
 import importlib.util
 import inspect
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -115,7 +116,11 @@ def blueprint(net: str | nn.Module | Callable[..., Any], **shape: Any) -> Bluepr
         elif isinstance(known[name], str):
             if not isinstance(value, str):
                 raise BadInput(f"{name} of '{net}' is a word, such as {known[name]}, not {value!r}")
-        else:
+        elif isinstance(known[name], float):
+            if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+                raise BadInput(f"{name} of '{net}' is a number, such as {known[name]}, not {value!r}")
+            arguments[name] = float(value)
+        elif known[name] != 0 or value != 0:  # what is 0 unless given may be given as 0
             positive(**{name: value})
     return Blueprint(
         name=net,

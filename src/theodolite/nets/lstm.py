@@ -8,9 +8,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Symmetry, positive, register
-from theodolite.nets.recurrent import recurrent_symmetries, runs_alone, start_uniformly
-from theodolite.theory.sensitivity import InfluenceLaw, no_law
+from theodolite.nets.contract import Symmetry, register
+from theodolite.nets.recurrent import (
+    recurrent_influence,
+    recurrent_symmetries,
+    runs_alone,
+    stacked,
+    start_uniformly,
+)
+from theodolite.theory.sensitivity import InfluenceLaw
 
 
 class LSTMLayer(nn.Module):
@@ -61,10 +67,7 @@ class LSTM(nn.Module):
         self, features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32
     ) -> None:
         super().__init__()
-        positive(features=features, outputs=outputs, depth=depth, width=width)
-        sizes = [features] + [width] * (depth - 1)
-        self.layers = nn.Sequential(*(LSTMLayer(size, width) for size in sizes))
-        self.read = nn.Linear(width, outputs)
+        self.layers, self.read = stacked(LSTMLayer, features, outputs, depth, width)
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
@@ -75,4 +78,4 @@ class LSTM(nn.Module):
         return recurrent_symmetries()
 
     def influence(self) -> InfluenceLaw:
-        return no_law("how a recurrence forgets depends on its weights; theory has no law for generic ones")
+        return recurrent_influence()

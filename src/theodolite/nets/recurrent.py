@@ -1,26 +1,75 @@
-"""What recurrent layers share: how their weights start, when torch's kernels can stand in for the loop, symmetries."""
+"""What recurrent nets share: their layers and readout, how weights start, when torch's kernels can stand in for the
+loop, the controller of those that have a memory, and what theory says of them all."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch._C._functorch import is_functorch_wrapped_tensor
 
-from theodolite.nets.contract import Symmetry
+from theodolite.nets.contract import Symmetry, choice, positive
+from theodolite.theory.sensitivity import InfluenceLaw, no_law
+
+
+def stacked(
+    layer: Callable[[int, int], nn.Module], features: int, outputs: int, depth: int, width: int
+) -> tuple[nn.Sequential, nn.Linear]:
+    """`depth` layers, each made by `layer(features, width)` and reading what the one below shows, and the readout."""
+    positive(features=features, outputs=outputs, depth=depth, width=width)
+    sizes = [features] + [width] * (depth - 1)
+    return nn.Sequential(*(layer(size, width) for size in sizes)), nn.Linear(width, outputs)
 
 
 def start_uniformly(layer: nn.Module, width: int) -> None:
-    """Every weight and bias uniform in ±1/√width, as `torch.nn.RNN` and `torch.nn.LSTM` start."""
+    """Every weight and bias uniform in ±1/√width, as `torch.nn.RNN`, `torch.nn.LSTM` and `torch.nn.GRU` start."""
     for parameter in layer.parameters():
         nn.init.uniform_(parameter, -1 / math.sqrt(width), 1 / math.sqrt(width))
+
+
+def start_by_inputs(weight: Tensor, inputs: int) -> None:
+    """Normal with deviation 1/√inputs, cut at two deviations: how the nets of Delétang et al. 2022 start."""
+    deviation = 1 / math.sqrt(inputs)
+    nn.init.trunc_normal_(weight, std=deviation, a=-2 * deviation, b=2 * deviation)
 
 
 def runs_alone(x: Tensor) -> bool:
     """Whether torch's kernels for whole sequences can be used: they are several times faster than a loop over tokens
     on a CPU, and cannot be batched over an ensemble."""
     return x.device.type == "cpu" and type(x) is Tensor and not is_functorch_wrapped_tensor(x)
+
+
+class Controller(nn.Module):
+    """h_t = f(W x_t + U (h_{t−1}, r_{t−1}) + b), where r was read of a memory; `heads` say what is done to that.
+
+    `into` is applied to all tokens at once, before the loop.
+    """
+
+    def __init__(self, features: int, width: int, cell: int, heads: int, activation: str) -> None:
+        super().__init__()
+        choice("activation", activation, ("relu", "tanh"))
+        self.activation = torch.relu if activation == "relu" else torch.tanh
+        self.into = nn.Linear(features, width)
+        self.across = nn.Linear(width + cell, width, bias=False)
+        self.heads = nn.Linear(width, heads)
+        start_by_inputs(self.into.weight, features + cell)
+        start_by_inputs(self.across.weight[:, :width], width)
+        start_by_inputs(self.across.weight[:, width:], features + cell)
+        start_by_inputs(self.heads.weight, width)
+        nn.init.zeros_(self.into.bias)
+        nn.init.zeros_(self.heads.bias)
+
+    def forward(
+        self,
+        entering: Float[Tensor, "batch width"],
+        hidden: Float[Tensor, "batch width"],
+        read: Float[Tensor, "batch cell"],
+    ) -> tuple[Float[Tensor, "batch width"], Float[Tensor, "batch head"]]:
+        hidden = self.activation(entering + self.across(torch.cat((hidden, read), dim=-1)))
+        return hidden, self.heads(hidden)
 
 
 def recurrent_symmetries() -> Mapping[str, Symmetry]:
@@ -31,3 +80,7 @@ def recurrent_symmetries() -> Mapping[str, Symmetry]:
         "permutation": ordered,
         "time-shift": Symmetry(True, "the same step at every token, from a zero state"),
     }
+
+
+def recurrent_influence() -> InfluenceLaw:
+    return no_law("how a recurrence forgets depends on its weights; theory has no law for generic ones")

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Symmetry, positive, register
-from theodolite.nets.recurrent import recurrent_symmetries, runs_alone, start_uniformly
-from theodolite.theory.sensitivity import InfluenceLaw, no_law
+from theodolite.nets.contract import Symmetry, choice, register
+from theodolite.nets.recurrent import (
+    recurrent_influence,
+    recurrent_symmetries,
+    runs_alone,
+    stacked,
+    start_uniformly,
+)
+from theodolite.theory.sensitivity import InfluenceLaw
 
 
 class RNNLayer(nn.Module):
-    """h_t = tanh(W x_t + U h_{t−1} + b), h_0 = 0."""
+    """h_t = f(W x_t + U h_{t−1} + b), h_0 = 0, f = tanh or relu."""
 
-    def __init__(self, features: int, width: int) -> None:
+    def __init__(self, features: int, width: int, activation: str = "tanh") -> None:
         super().__init__()
-        self.width = width
+        choice("activation", activation, ("tanh", "relu"))
+        self.width, self.bounded = width, activation == "tanh"
         self.into = nn.Linear(features, width)
         self.across = nn.Linear(width, width, bias=False)
         start_uniformly(self, width)
@@ -28,17 +36,19 @@ class RNNLayer(nn.Module):
         if runs_alone(x):
             into, across, bias = self.into.weight, self.across.weight, self.into.bias
             weights = [into, across, bias, torch.zeros_like(bias)]
-            return torch.rnn_tanh(x, hidden[None], weights, True, 1, 0.0, False, False, True)[0]
+            whole = torch.rnn_tanh if self.bounded else torch.rnn_relu
+            return whole(x, hidden[None], weights, True, 1, 0.0, False, False, True)[0]
+        activation = torch.tanh if self.bounded else torch.relu
         states = []
         for entering in self.into(x.transpose(0, 1)).unbind(0):
-            hidden = torch.tanh(entering + self.across(hidden))
+            hidden = activation(entering + self.across(hidden))
             states.append(hidden)
         return torch.stack(states, dim=1)
 
 
 @register(
     name="rnn",
-    summary="Elman network: tanh of the input and the state before",
+    summary="Elman network: tanh or relu of the input and the state before",
     kind="sequence",
     polynomial=False,
     defaults={"features": 4, "tokens": 8},
@@ -47,13 +57,17 @@ class RNN(nn.Module):
     """`depth` layers; a token's output depends on no later token, so `present` is not needed."""
 
     def __init__(
-        self, features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32
+        self,
+        features: int = 4,
+        outputs: int = 1,
+        tokens: int | None = None,
+        depth: int = 1,
+        width: int = 32,
+        activation: str = "tanh",
     ) -> None:
         super().__init__()
-        positive(features=features, outputs=outputs, depth=depth, width=width)
-        sizes = [features] + [width] * (depth - 1)
-        self.layers = nn.Sequential(*(RNNLayer(size, width) for size in sizes))
-        self.read = nn.Linear(width, outputs)
+        layer = partial(RNNLayer, activation=activation)
+        self.layers, self.read = stacked(layer, features, outputs, depth, width)
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
@@ -64,4 +78,4 @@ class RNN(nn.Module):
         return recurrent_symmetries()
 
     def influence(self) -> InfluenceLaw:
-        return no_law("how a recurrence forgets depends on its weights; theory has no law for generic ones")
+        return recurrent_influence()

@@ -1,20 +1,20 @@
-"""The softmax Transformer: pre-norm blocks of attention and a two-layer perceptron, in series or side by side."""
+"""The Transformer: pre-norm blocks of attention and a two-layer perceptron, in series or side by side."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import Symmetry, choice, positive, register
-from theodolite.nets.positions import rotate, rotation, sinusoidal
-from theodolite.theory.sensitivity import InfluenceLaw, attention_law
-
-Turns = tuple[Tensor, Tensor]
+from theodolite.nets.attention_weights import Weighing, softmax, weighing
+from theodolite.nets.contract import NetEntry, Symmetry, choice, nets, positive, register
+from theodolite.nets.positions import Places, Turns, rotate
+from theodolite.theory.sensitivity import InfluenceLaw, attention_law, no_law
 
 
 def attention(
@@ -22,10 +22,12 @@ def attention(
     key: Float[Tensor, "batch head key attention_width"],
     value: Float[Tensor, "batch head key attention_width"],
     bias: Float[Tensor, "*any query key"] | None = None,
+    weigh: Weighing = softmax,
 ) -> Float[Tensor, "batch head query attention_width"]:
-    """softmax(Q Kᵀ / √d + bias) V; a bias of −∞ hides a key, and its weight and gradient are exactly 0."""
+    """softmax(Q Kᵀ / √d + bias) V, or another map from logits to weights; a bias of −∞ hides a key, and its weight
+    and gradient are exactly 0."""
     scores = logits(query, key)
-    return torch.softmax(scores if bias is None else scores + bias, dim=-1) @ value
+    return weigh(scores if bias is None else scores + bias) @ value
 
 
 def logits(
@@ -122,37 +124,51 @@ class Transformer(nn.Module):
         block: str = "serial",
         positions: str = "rotary",
         causal: bool = True,
+        attention: str = "softmax",
+        threshold: float = 0.1,
+        offset_range: int = 1000,
     ) -> None:
         super().__init__()
         positive(features=features, outputs=outputs)
         check_blocks(depth, width, heads, block)
-        choice("positions", positions, ("none", "sinusoidal", "rotary"))
-        if positions == "rotary" and width < 2 * heads:
-            raise BadInput(f"rotary positions turn pairs of numbers and {heads} heads of width {width} have one each")
-        self.width, self.attention_width, self.depth = width, width // heads, depth
-        self.positions, self.causal = positions, causal
+        self.depth, self.causal, self.attention = depth, causal, attention
+        self.places = Places(positions, width, heads, offset_range)
         self.embed = nn.Linear(features, width)
-        self.blocks = nn.ModuleList(TransformerBlock(width, heads, block == "parallel") for _ in range(depth))
+        mix = mixing(attention, threshold)
+        self.blocks = nn.ModuleList(TransformerBlock(width, heads, block == "parallel", mix) for _ in range(depth))
         self.read = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, outputs))
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
     ) -> Float[Tensor, "batch token output"]:
         x = self.embed(x)
-        tokens = x.shape[1]
-        if self.positions == "sinusoidal":
-            x = x + sinusoidal(tokens, self.width, x)
-        turns = rotation(tokens, self.attention_width, x) if self.positions == "rotary" else None
-        bias = hidden_keys(x, present, self.causal)
+        table = self.places.table(x)
+        x = x if table is None else x + table
+        bias, turns = self.places.bias(x, hidden_keys(x, present, self.causal)), self.places.turns(x)
         for block in self.blocks:
             x = block(x, bias, turns)
         return self.read(x)
 
     def symmetries(self) -> Mapping[str, Symmetry]:
-        return attention_symmetries(self.positions, self.causal)
+        return attention_symmetries(self.places.kind, self.causal)
 
     def influence(self) -> InfluenceLaw:
-        return attention_law(self.depth, self.causal)
+        return weighed_law(self.depth, self.causal, self.attention, self.places.kind)
+
+
+def mixing(kind: str, threshold: float) -> Callable[..., Tensor]:
+    """Attention whose weights are of this kind."""
+    weigh = weighing(kind, threshold)
+    return attention if weigh is softmax else partial(attention, weigh=weigh)
+
+
+def weighed_law(depth: int, causal: bool, kind: str, positions: str) -> InfluenceLaw:
+    """Of attention with weights and positions of these kinds."""
+    if kind != "softmax":
+        return no_law(f"{kind} weights can be exactly 0, and with them the influence of a symbol")
+    if positions == "alibi":
+        return no_law("alibi logits fall without bound with distance, and weights exponentially")
+    return attention_law(depth, causal)
 
 
 def attention_symmetries(positions: str, causal: bool) -> Mapping[str, Symmetry]:
@@ -168,3 +184,24 @@ def attention_symmetries(positions: str, causal: bool) -> Mapping[str, Symmetry]
         "permutation": permuted,
         "time-shift": Symmetry(False, "weights sum to 1 over all tokens, so zero tokens take a share of them"),
     }
+
+
+def _variant(name: str, summary: str, **changed: str) -> None:
+    """An entry of the same class with other defaults."""
+    defaults = {"features": 4, "tokens": 8, **changed}
+    nets.add(name, NetEntry(name, Transformer, summary, kind="sequence", polynomial=False, defaults=defaults))
+
+
+_variant(
+    "thresholded-transformer",
+    "Transformer whose small attention weights are set to 0, the others scaled up",
+    attention="thresholded",
+)
+_variant("sparsemax-transformer", "Transformer whose attention weights are sparsemax", attention="sparsemax")
+_variant("entmax-transformer", "Transformer whose attention weights are 1.5-entmax", attention="entmax")
+_variant("alibi-transformer", "softmax Transformer whose logits fall with distance (ALiBi)", positions="alibi")
+_variant(
+    "random-offset-transformer",
+    "softmax Transformer with sinusoidal positions that start at a random place while training",
+    positions="random-offset",
+)

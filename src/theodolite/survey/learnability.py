@@ -39,8 +39,10 @@ from theodolite.theory.learnability import SOLVED, Published, agreement, publish
 
 @dataclass(frozen=True)
 class _Effort:
-    """How long a preset trains, by what a task gives, and the tasks' sizes where they differ from their own."""
+    """How long a preset trains, by what a task gives, and the tasks' sizes where they differ from their own. `tasks`
+    are those of the preset; none named stands for every task there is."""
 
+    tasks: tuple[str, ...]
     seeds: int
     steps: Mapping[str, int]
     batch: int
@@ -49,8 +51,11 @@ class _Effort:
     fields: Mapping[str, Mapping[str, Any]]
 
 
+_STRINGS = ("copy", "reverse", "parity-check", "dyck", "recall")
+_VECTORS = ("parity", "majority", "boolean", "linear-periodic", "sawtooth")
 _EFFORT: dict[str, _Effort] = {
     "quick": _Effort(
+        tasks=(*_STRINGS, *_VECTORS),
         seeds=4,
         steps={"vector": 3000, "sequence": 600},
         batch=32,
@@ -65,6 +70,7 @@ _EFFORT: dict[str, _Effort] = {
         },
     ),
     "standard": _Effort(
+        tasks=(*_STRINGS, "modular-arithmetic", "word-problem", "selective-copy", *_VECTORS),
         seeds=6,
         steps={"vector": 20_000, "sequence": 2500},
         batch=32,
@@ -76,9 +82,13 @@ _EFFORT: dict[str, _Effort] = {
             "parity-check": {"longest": 12},
             "dyck": {"longest": 20},
             "recall": {"keys": 16, "values": 16, "longest": 6},
+            "modular-arithmetic": {"longest": 11},
+            "word-problem": {"group": "S3", "longest": 12},
+            "selective-copy": {"longest": 8},
         },
     ),
     "full": _Effort(
+        tasks=(),
         seeds=16,
         steps={"vector": 50_000, "sequence": 20_000},
         batch=64,
@@ -123,7 +133,7 @@ class LearnabilitySection:
         assert net is not None
         planned: list[Cell | Row] = []
         misfit = ""
-        for name in tasks:
+        for name in _EFFORT[preset].tasks or tasks:
             task = make_task(name, dict(_EFFORT[preset].fields.get(name, {})))
             if task.spec.kind != net.kind:
                 continue

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from theodolite.errors import BadInput, NotApplicable, TheodoliteError
-from theodolite.instruments.device import resolve_device
 from theodolite.lab.campaign import Listener, run_campaign
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.engine import place
-from theodolite.lab.engines import make_engine
+from theodolite.lab.engines import Cluster, check_engine, make_engine
 from theodolite.lab.files import refuse_foreign
 from theodolite.lab.store import Store
 from theodolite.lab.training_plan import Net, location
 from theodolite.lab.work import Context
+from theodolite.nets.contract import nets as registry
 from theodolite.nets.load import blueprint
 from theodolite.nets.size import parse_budget
 from theodolite.survey import registered as registered  # the sections register themselves
@@ -29,6 +29,7 @@ from theodolite.survey.section import Answer, Preset, Section, Setting, Summary,
 
 # Architectures that are surveyed unless others are named, and that a user's net is compared with.
 DEFAULT = ("mlp", "convolution", "lstm", "transformer", "linear-transformer")
+ALL = "all"  # stands for every architecture that is trained
 BUDGET = {"quick": 8_000, "standard": 16_000, "full": 128_000}  # parameters of built-in nets
 
 
@@ -91,29 +92,31 @@ def run_survey(
     only: Sequence[str] = (),
     device: str = "cpu",
     engine: str = "local",
+    cluster: Cluster | None = None,
     workers: int | None = None,
     threads: int | None = None,
     out: str | Path | None = None,
     listener: Listener | None = None,
 ) -> Survey:
-    """Turn every instrument on nets: built-in ones, `file.py:Name`, or classes; those of `DEFAULT` when none is named.
+    """Turn every instrument on nets: built-in ones, `file.py:Name`, or classes; those of `DEFAULT` when none is named,
+    every built-in one that is trained where "all" is.
 
     Built-in nets have `params` parameters, by default as many as the user's net at the same task, or the preset's
     number. `only` names the sections to run, all of them without it. A user's net is compared with built-in ones
     unless `alone`; `args` are arguments of the nets that were named. `out` is the folder of the store: what is in it is
-    not measured again. `workers` processes run side by side.
+    not measured again. `workers` processes run side by side, on a `cluster` where `engine` is `ray` or `slurm`.
     """
     started = time.perf_counter()
     if preset not in get_args(Preset):
         raise BadInput(f"preset '{preset}' is unknown: use {', '.join(get_args(Preset))}")
-    resolve_device(device)
+    check_engine(engine, device, workers, cluster)
     named = [nets] if isinstance(nets, str) or callable(nets) else list(nets)
     budget = parse_budget(params) if isinstance(params, str) else params
     if args and not named:
         raise BadInput("arguments are for nets that are named: name one, or leave --arg out")
     if out is not None:
         refuse_foreign(out)
-    chosen = candidates(named, DEFAULT, args, budget, BUDGET[preset], alone)
+    chosen = candidates(_expanded(named), DEFAULT, args, budget, BUDGET[preset], alone)
     wanted = {name: sections[name] for name in only or sections}
     skipped, planned = _plan(chosen, preset, wanted)
     weights = {cell.key: one.section.seconds(cell) for one in planned for cell in one.cells}
@@ -123,11 +126,11 @@ def run_survey(
         folder = Path(out) if out is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         store = stack.enter_context(Store(folder))
         context = Context(checkpoints=store.checkpoints.resolve(), locations=locations)
-        running = make_engine(engine, workers, threads, locations)
+        running = make_engine(engine, workers, threads, locations, device, (cluster or Cluster()).beside(out))
         outcome = run_campaign(
             cells, store, running, context, {"device": device}, listener, weigh=lambda cell: weights[cell.key]
         )
-    command = _command(chosen, named, preset, args, params, alone, only, device)
+    command = _command(named, preset, args, params, alone, only, device)
     spelt = {one.name: one.spelt for one in chosen}
     shapes = {one.name: shape for one in chosen if (shape := _shape(one))}
     results = []
@@ -146,6 +149,12 @@ def run_survey(
         seconds=time.perf_counter() - started,
         command=command,
     )
+
+
+def _expanded(named: Sequence[Net]) -> list[Net]:
+    """The nets, "all" replaced by those it stands for."""
+    trained: list[Net] = [name for name, entry in registry.items() if not entry.polynomial]
+    return [one for net in named for one in (trained if net == ALL else [net])]
 
 
 def _shape(net: Candidate) -> Mapping[str, Any]:
@@ -187,7 +196,6 @@ def _plan(
 
 
 def _command(
-    chosen: Sequence[Candidate],
     named: Sequence[Net],
     preset: str,
     args: Mapping[str, Any] | None,
@@ -196,7 +204,7 @@ def _command(
     only: Sequence[str],
     device: str,
 ) -> str:
-    words = [net if isinstance(net, str) else one.name for net, one in zip(named, chosen, strict=False)]
+    words = [net if isinstance(net, str) else getattr(net, "__name__", type(net).__name__) for net in named]
     for name, value in (args or {}).items():
         words += ["--arg", f"{name}={value}"]
     words += [] if params is None else ["--params", str(params)]

@@ -8,8 +8,9 @@ product is computed whole. Formulas are counted from the built-in nets, whose ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from theodolite.theory.domain import whole
 
@@ -48,6 +49,35 @@ def rnn_price(features: int, outputs: int, depth: int, width: int) -> Price:
 
 def lstm_price(features: int, outputs: int, depth: int, width: int) -> Price:
     return _recurrent(features, outputs, depth, width, gates=4)
+
+
+def gru_price(features: int, outputs: int, depth: int, width: int) -> Price:
+    return _recurrent(features, outputs, depth, width, gates=3)
+
+
+def stack_rnn_price(features: int, outputs: int, depth: int, width: int, tokens: int, cell: int = 8) -> Price:
+    """Moving the stack multiplies entry by entry and is not counted."""
+    return _with_memory(features, outputs, depth, width, tokens, cell, actions=3, moving=0.0, of_memory="")
+
+
+def tape_rnn_price(
+    features: int,
+    outputs: int,
+    depth: int,
+    width: int,
+    tokens: int,
+    cell: int = 8,
+    tape: int | None = None,
+    write_layers: int = 0,
+    writer_width: int = 64,
+) -> Price:
+    """A tape of M cells is turned and read by its k = M // 2 + 1 coefficients; the last token does nothing to it."""
+    coefficients = (2 * tokens if tape is None else tape) // 2 + 1
+    moving = 4.0 * coefficients * (5 + cell)
+    of_memory = ", and 4·k·(5 + c) for k = M // 2 + 1 coefficients of a tape of M cells at all tokens but the last"
+    sizes = [width] + [writer_width] * write_layers + [cell]
+    writer = list(pairwise(sizes)) if write_layers else []
+    return _with_memory(features, outputs, depth, width, tokens, cell, 5, moving, of_memory, writer)
 
 
 def convolution_price(
@@ -93,6 +123,32 @@ def transformer_price(
     )
 
 
+def universal_transformer_price(
+    features: int,
+    outputs: int,
+    depth: int,
+    width: int,
+    tokens: int,
+    block: str = "serial",
+    causal: bool = True,
+    halting: bool = True,
+) -> Price:
+    """One block and a halting unit, which is read before every step but the last; all L steps are computed."""
+    _sizes(features=features, outputs=outputs, depth=depth, width=width, tokens=tokens)
+    inside, ends = 12 * width**2, (features + outputs) * width
+    halts = halting and depth > 1
+    return Price(
+        parameters=inside + ends + _block_biases(1, width, outputs, block) + halts * (width + 1),
+        flops_per_token=2.0 * ends + depth * (2.0 * inside + 4.0 * tokens * width) + 2.0 * halts * (depth - 1) * width,
+        formula="N = 12·d² + (f+o)·d" + (" + d" if halts else "") + ", and biases and norms; 24·L·d² + 2·(f+o)·d + "
+        "4·L·n·d" + (" + 2·(L−1)·d" if halts else "") + " operations per token",
+        state=None,
+        state_per_token=width - 1,
+        cache_per_token=2 * width * depth if causal else None,
+        state_formula="d−1 per token" + (", in a cache of 2·d·L keys and values" if causal else ", each read again"),
+    )
+
+
 def linear_transformer_price(
     features: int,
     outputs: int,
@@ -131,14 +187,49 @@ def linear_transformer_price(
     )
 
 
+def mixer_price(features: int, outputs: int, depth: int, width: int, tokens: int, expansion: int = 2) -> Price:
+    """With a causal mask too: masked products are computed whole."""
+    _sizes(features=features, outputs=outputs, depth=depth, width=width, tokens=tokens, expansion=expansion)
+    across, ends = 2 * expansion * tokens**2, (features + outputs) * width
+    biases = (expansion + 1) * tokens + 9 * width  # of both perceptrons, and two norms
+    return Price(
+        parameters=ends + depth * (across + 8 * width**2 + biases) + 3 * width + outputs,
+        flops_per_token=2.0 * ends + depth * (2.0 * across / tokens * width + 16.0 * width**2),
+        formula="N = L·(2·e·n² + 8·d²) + (f+o)·d, and biases and norms; 2·(f+o)·d + L·(4·e·n·d + 16·d²) operations "
+        "per token",
+    )
+
+
+def graph_network_price(features: int, outputs: int, depth: int, width: int) -> Price:
+    """Messages depend on their sender, so that a node receives one sum, which is not counted."""
+    _sizes(features=features, outputs=outputs, depth=depth, width=width)
+    weights = (features + outputs) * width + 7 * depth * width**2
+    return Price(
+        parameters=weights + (6 * depth + 3) * width + outputs,
+        flops_per_token=2.0 * weights,
+        formula="N = 7·L·d² + (f+o)·d, and biases and norms; 2·N operations per token",
+    )
+
+
 # By the name of the net whose arguments the formula takes.
 PRICES: Mapping[str, Callable[..., Price]] = {
     "mlp": mlp_price,
     "rnn": rnn_price,
     "lstm": lstm_price,
+    "gru": gru_price,
+    "stack-rnn": stack_rnn_price,
+    "tape-rnn": tape_rnn_price,
     "convolution": convolution_price,
     "transformer": transformer_price,
+    "thresholded-transformer": transformer_price,
+    "sparsemax-transformer": transformer_price,
+    "entmax-transformer": transformer_price,
+    "alibi-transformer": transformer_price,
+    "random-offset-transformer": transformer_price,
+    "universal-transformer": universal_transformer_price,
     "linear-transformer": linear_transformer_price,
+    "mixer": mixer_price,
+    "graph-network": graph_network_price,
 }
 
 
@@ -146,7 +237,7 @@ def _recurrent(features: int, outputs: int, depth: int, width: int, gates: int) 
     _sizes(features=features, outputs=outputs, depth=depth, width=width)
     weights = gates * width * (features + width + 2 * (depth - 1) * width) + width * outputs
     states = depth * width * (2 if gates == 4 else 1)
-    times = "4·" if gates == 4 else ""
+    times = f"{gates}·" if gates > 1 else ""
     return Price(
         parameters=weights + gates * depth * width + outputs,
         flops_per_token=2.0 * weights,
@@ -154,6 +245,34 @@ def _recurrent(features: int, outputs: int, depth: int, width: int, gates: int) 
         state=states,
         state_per_token=0,
         state_formula="2·d·L: hidden states and cells" if gates == 4 else "d·L: hidden states",
+    )
+
+
+def _with_memory(
+    features: int,
+    outputs: int,
+    depth: int,
+    width: int,
+    tokens: int,
+    cell: int,
+    actions: int,
+    moving: float,
+    of_memory: str,
+    writer: Sequence[tuple[int, int]] = (),
+) -> Price:
+    """A controller that reads a cell, and heads for the actions and for what is written, or a writer for that."""
+    _sizes(features=features, outputs=outputs, depth=depth, width=width, tokens=tokens, cell=cell)
+    control = width * (features + width + cell) + (depth - 1) * width * (2 * width + cell)
+    heads = actions + (0 if writer else cell)
+    weights = control + depth * width * heads + width * outputs
+    writing = sum(a * b for a, b in writer)
+    biases = width + heads + sum(b for _, b in writer)
+    at_last = (tokens - 1) / tokens
+    return Price(
+        parameters=weights + depth * (writing + biases) + outputs,
+        flops_per_token=2.0 * weights + depth * (2.0 * writing + moving) * at_last,
+        formula=f"N = d·(f + d + c) + (L−1)·d·(2·d + c) + L·d·{actions if writer else f'(c + {actions})'} + d·o, and "
+        f"biases; 2·N operations per token{', those of the writer' if writer else ''}{of_memory}",
     )
 
 

@@ -241,7 +241,7 @@ def test_padding_a_batch_for_fewer_graphs_changes_no_move(net, task):
     if not pairing.pads:
         pytest.skip("never padded")
     drawn = batches(pairing, 3)
-    padded = [to_rung(batch) for batch in drawn]
+    padded = [to_rung(batch, 100) for batch in drawn]
     assert len({b.inputs.shape for b, _ in padded}) < len({b.inputs.shape for b in drawn})
     plain, other = (program(pairing, RATES, SGD, Batching(3, batched=True)) for _ in range(2))
     for number, (batch, (wide, present)) in enumerate(zip(drawn, padded, strict=True), start=1):
@@ -256,7 +256,7 @@ def test_padding_a_batch_for_fewer_graphs_changes_no_move(net, task):
 def test_a_rung_is_never_far(tokens):
     task = make_task("copy", {"symbols": 3})
     batch = task.sample(2, 3, tokens, torch.Generator().manual_seed(0))
-    wide, present = to_rung(batch)
+    wide, present = to_rung(batch, 10_000)
     real, shown = batch.inputs.shape[2], wide.inputs.shape[2]
     assert shown < real + max(8, real / 4)
     assert shown % 8 == 0
@@ -267,3 +267,12 @@ def test_a_rung_is_never_far(tokens):
     assert present.shape == wide.inputs.shape
     assert present[..., :real].all()
     assert not present[..., real:].any()
+
+
+def test_no_rung_is_longer_than_the_net_was_built_for():
+    """A table of positions ends somewhere."""
+    pairing = pair(user_nets.Positions, make_task("copy", {"symbols": 3, "longest": 9}))
+    assert (pairing.most, pairing.pads) == (18, True)
+    for length, tokens in ((9, 18), (7, 16), (1, 8)):
+        batch = pairing.task.sample(1, 2, length, torch.Generator().manual_seed(0))
+        assert to_rung(batch, pairing.most)[0].inputs.shape[2] == tokens

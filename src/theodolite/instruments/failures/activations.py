@@ -165,7 +165,7 @@ experiments.add(
         "Flat activations",
         "§5",
         {
-            "published": tuple(Part("failure-activations", Activations(v, seeds=10)) for v in get_args(Variant)),
+            "full": tuple(Part("failure-activations", Activations(v, seeds=10)) for v in get_args(Variant)),
             "quick": tuple(
                 Part("failure-activations", Activations(v, seeds=3, steps=steps))
                 for v, steps in zip(get_args(Variant), (10_000, 5_000, 5_000, 5_000), strict=True)

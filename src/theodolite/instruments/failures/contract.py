@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from theodolite.errors import BadInput
 from theodolite.registry import Registry, unknown
 
-Preset = Literal["quick", "published"]
+Preset = Literal["quick", "full"]
 Watch = Callable[[int, int], None]  # steps done, steps in all
 Settings = TypeVar("Settings")
 

@@ -205,7 +205,7 @@ experiments.add(
         "Piecewise-linear curves",
         "§4",
         {
-            "published": (
+            "full": (
                 *(Part("failure-curves", Curves(v)) for v in ("linear", "filter", "autoencoder")),
                 Part("failure-curves", Curves("conditioned", steps=500)),
             ),

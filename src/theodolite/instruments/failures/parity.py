@@ -136,7 +136,7 @@ experiments.add(
         "Parity by one hidden layer",
         "§2",
         {
-            "published": tuple(
+            "full": tuple(
                 Part("failure-parity", Parity(bits, size, seeds=10)) for bits, sizes in _SIZES.items() for size in sizes
             ),
             "quick": tuple(

@@ -269,5 +269,5 @@ _PARTS = (
     *(Part("failure-guessing", Guessing(30, size)) for size in (None, 3)),
 )
 experiments.add(
-    "remedies", Experiment("remedies", "Remedies without a gradient", "§2", {"quick": _PARTS, "published": _PARTS})
+    "remedies", Experiment("remedies", "Remedies without a gradient", "§2", {"quick": _PARTS, "full": _PARTS})
 )

@@ -111,7 +111,7 @@ experiments.add(
         "Choosing one of k stocks",
         "§3.2",
         {
-            "published": tuple(
+            "full": tuple(
                 Part("failure-stocks", Stocks(k, decompose)) for k in (10, 1_000, 2_000) for decompose in (True, False)
             ),
             "quick": tuple(

@@ -116,7 +116,7 @@ experiments.add(
         "Tuples of k images",
         "§3.1",
         {
-            "published": (
+            "full": (
                 Part("failure-tuples-signal", TupleSignal(chunk=5_000)),
                 *(
                     Part("failure-tuples", Tuples(k, decompose, steps=PUBLISHED_STEPS[decompose]))

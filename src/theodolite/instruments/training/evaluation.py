@@ -17,7 +17,7 @@ _STRETCH = 1.25  # longest over shortest in a bucket
 # What one call may hold. On a CPU a net that goes token by token pays for every token, however many rows there are;
 # the others gain nothing from more rows than the cache holds. A CUDA device is filled, attention maps included.
 _POSITIONS = 1 << 18  # row·token
-_CELLS = {"cpu": 1 << 21, "cuda": 1 << 30}  # row·token·(token + 64)
+_CELLS = {"cpu": 1 << 21, "cuda": 1 << 28}  # row·token·(token + 64)
 
 
 @dataclass(frozen=True)

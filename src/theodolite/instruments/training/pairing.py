@@ -25,7 +25,8 @@ _ROWS = 3  # of the trial input
 class Pairing:
     """One net on one task. `reads_ids`: it gets integer ids, not one-hot features. `takes_present`: its forward has
     that argument. `pads`: right padding was seen not to change its outputs, so lengths can share a batch.
-    `token_by_token`: batched, it does more operations for more tokens, as recurrent nets do."""
+    `most`: the tokens it was built for. `token_by_token`: batched, it does more operations for more tokens, as
+    recurrent nets do."""
 
     name: str
     task: Task
@@ -38,6 +39,7 @@ class Pairing:
     pads: bool
     token_by_token: bool
     registered: bool
+    most: int = 1
 
     def feed(self, inputs: Tensor, one_hot: Tensor | None) -> Tensor:
         """What the net reads, from what the task gives; `one_hot` is the identity matrix of the vocabulary."""
@@ -100,7 +102,8 @@ def pair(
         _run_once(pairing, module, length)
     if spec.kind == "vector":
         return pairing
-    return replace(pairing, pads=_pads(pairing, lengths[0]), token_by_token=_token_by_token(pairing, module))
+    most = int(sample(task, lengths[-1], rows=1).inputs.shape[2])
+    return replace(pairing, most=most, pads=_pads(pairing, lengths[0]), token_by_token=_token_by_token(pairing, module))
 
 
 def sample(task: Task, length: int | None, rows: int = _ROWS) -> Batch:

@@ -117,7 +117,7 @@ class Program:
     def _step(self, start: int, stop: int, batch: Batch, step: int) -> None:
         if self._captured is not None:
             pairing = self.members.pairing
-            batch, present = to_rung(batch) if pairing.pads else (batch, None)
+            batch, present = to_rung(batch, pairing.most) if pairing.pads else (batch, None)
             seen = present if pairing.takes_present else None
             self._captured.step((start, stop), batch, seen, step, lambda b, p, s: self._eager(start, stop, b, p, s))
         else:
@@ -178,12 +178,13 @@ class Program:
             self._captured = CapturedSteps(self.device)
 
 
-def to_rung(batch: Batch) -> tuple[Batch, Tensor]:
-    """The batch padded on the right to one of a few numbers of tokens, and which of them are real: a graph is captured
-    for every number there is, which takes far longer than the few tokens more. What is not real is not scored."""
+def to_rung(batch: Batch, most: int) -> tuple[Batch, Tensor]:
+    """The batch padded on the right to one of a few numbers of tokens, `most` at most, and which of them are real: a
+    graph is captured for every number there is, which takes far longer than the few tokens more. What is not real is
+    not scored."""
     tokens = batch.inputs.shape[2]
     rung = max(_RUNG, 2 ** (tokens.bit_length() - 3))
-    missing = -tokens % rung
+    missing = min(-tokens % rung, max(0, most - tokens))
     present = torch.arange(tokens + missing, device=batch.inputs.device) < tokens
     grow = lambda t: F.pad(t, (0, missing) if t.dim() == 3 else (0, 0, 0, missing))
     padded = Batch(grow(batch.inputs), grow(batch.targets), grow(batch.mask))

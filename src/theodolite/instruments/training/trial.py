@@ -15,6 +15,7 @@ from theodolite.instruments.training.optimiser import Optimiser, Rates, Rule
 from theodolite.instruments.training.pairing import Pairing
 from theodolite.instruments.training.program import Batching, Program
 from theodolite.nets.load import seeded
+from theodolite.nets.positions import RandomOffset
 from theodolite.tasks.contract import Batch
 
 _SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -118,9 +119,12 @@ def _extent(values: Tensor) -> float:
 
 
 def _without_dropout(module: nn.Module) -> nn.Module:
+    """Nor random offsets of positions, for the same reason."""
     for part in module.modules():
         if isinstance(part, nn.modules.dropout._DropoutNd):
             part.p = 0.0
+        elif isinstance(part, RandomOffset):
+            part.most = 0
     return module
 
 

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from theodolite.tasks.boolean import Boolean
 from theodolite.tasks.contract import Task
 from theodolite.tasks.dyck import Dyck
+from theodolite.tasks.groups import permutation_group
 from theodolite.tasks.parity import Parity
 from theodolite.tasks.parity_check import ParityCheck
-
-MOST_ARROWS = 2000  # a network has one unit for each
+from theodolite.tasks.word_problem import WordProblem
+from theodolite.witness.registered_nets.machine import MOST_ARROWS, StateMachine
+from theodolite.witness.registered_nets.regular import regular_machine
 
 _PARITY = "an automaton of two states, the parity so far"
-
-
-@dataclass(frozen=True)
-class StateMachine:
-    """`arrows` map (state, symbol) to the next state; a pair that no input of the task leads to may be missing.
-    `says` is the answer in a state: the class, or ±1 on sign vectors, whose symbols are 0 for +1 and 1 for −1."""
-
-    name: str
-    symbols: int
-    start: int
-    arrows: Mapping[tuple[int, int], int]
-    says: Mapping[int, int]
 
 
 def state_machine(task: Task) -> StateMachine | None:
@@ -42,7 +30,9 @@ def state_machine(task: Task) -> StateMachine | None:
         return _levels(given.bits // 2)
     if isinstance(task, Dyck):
         return _stacks(given.types, given.depth)
-    return None
+    if isinstance(task, WordProblem):
+        return _products(given.group, given.generators)
+    return regular_machine(task)
 
 
 def _levels(highest: int) -> StateMachine:
@@ -72,3 +62,18 @@ def _stacks(types: int, depth: int) -> StateMachine | None:
             arrows[state, types + stack[-1]] = number[stack[:-1]]
     says = {state: stack[-1] if stack else types for stack, state in number.items()}
     return StateMachine("an automaton with a state for every stack of open brackets", 2 * types, 0, arrows, says)
+
+
+def _products(name: str, generators: str) -> StateMachine | None:
+    """A state for every element of the group, the product so far."""
+    group = permutation_group(name)
+    letters = range(group.order) if generators == "all" else group.letters
+    if group.order * len(letters) > MOST_ARROWS:
+        return None
+    arrows = {
+        (product, symbol): int(group.table[product, letter])
+        for product in range(group.order)
+        for symbol, letter in enumerate(letters)
+    }
+    says = {product: product for product in range(group.order)}
+    return StateMachine("an automaton with a state for every element of the group", len(letters), 0, arrows, says)

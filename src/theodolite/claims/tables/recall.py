@@ -1,0 +1,150 @@
+"""Recall: the tasks of MAD at one difficulty, and multi-query recall over widths and numbers of pairs.
+
+A MAD score is a mean over many difficulties and ours is one of them, so the two are of one kind and not of one
+setting. In "Zoology" pairs and queries are spread over a longer input with other tokens between; ours follow each
+other. Widths, layers (2 for attention) and pairs are those of its figure 2; its vocabulary of 8,192 is 128 here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from theodolite.claims.tables.contract import tables
+from theodolite.claims.tables.trained import Entry, TrainedTable, Training, falls_short, statement
+from theodolite.instruments.failures.contract import Preset
+from theodolite.theory import recall_published as paper
+from theodolite.theory.scores import Score, find
+
+GRID = "pairs"  # the experiment over widths and numbers of pairs
+NETS = ("transformer", "linear-transformer", "delta-net", "state-space", "lstm")
+SOLVED = 0.99
+
+TRAINING: dict[Preset, Training] = {
+    "quick": Training(steps=1_000, batch=32, seeds=2, rates=(1e-2, 3e-3), rows=128),
+    "full": Training(steps=5_000, batch=64, seeds=2, rates=paper.RATES, decays=paper.DECAYS, rows=256),
+}
+WIDTHS: dict[Preset, tuple[int, ...]] = {"quick": (16, 32), "full": (64, 128, 256, 512)}
+PAIRS: dict[Preset, tuple[int, ...]] = {"quick": (2, 4), "full": (4, 8, 16, 64)}
+SYMBOLS: dict[Preset, int] = {"quick": 8, "full": 64}  # keys, and as many values
+WIDTH: dict[Preset, int] = {"quick": 32, "full": paper.WIDTH}
+LENGTH: dict[Preset, int] = {"quick": 4, "full": 16}
+TASK_ARGS: dict[Preset, dict[str, dict[str, Any]]] = {
+    preset: {
+        "recall": {"keys": SYMBOLS[preset], "values": SYMBOLS[preset]},
+        "noisy-recall": {"keys": SYMBOLS[preset], "values": SYMBOLS[preset]},
+        "fuzzy-recall": {},
+        "selective-copy": {},
+        "compression": {},
+    }
+    for preset in SYMBOLS
+}
+
+
+def entries(preset: Preset) -> list[Entry]:
+    tasks = [
+        Entry(
+            experiment=task,
+            section="MAD",
+            row=task,
+            net=net,
+            task=task,
+            task_args={"longest": LENGTH[preset], **TASK_ARGS[preset][task]},
+            shape={"width": WIDTH[preset]},
+        )
+        for task in paper.TASKS
+        for net in NETS
+    ]
+    grid = [
+        Entry(
+            experiment=GRID,
+            section="multi-query recall",
+            row=f"{pairs} pairs, width {width}",
+            net=net,
+            task="recall",
+            task_args={**TASK_ARGS[preset]["recall"], "shortest": pairs, "longest": pairs},
+            shape={"width": width},
+        )
+        for pairs in PAIRS[preset]
+        for width in WIDTHS[preset]
+        for net in NETS
+    ]
+    return tasks + grid
+
+
+def published(entry: Entry, quantity: str) -> tuple[Score, ...]:
+    """Scores of MAD; over widths and numbers of pairs there are sentences only."""
+    return () if entry.experiment == GRID else find(paper.SCORES, entry.task, entry.net, quantity)
+
+
+def shorter(entry: Entry, training: Training, members: int) -> str | None:
+    if entry.experiment == GRID:
+        symbols = entry.task_args["keys"] + entry.task_args["values"]
+        return falls_short([("steps", training.steps, paper.GRID_STEPS), ("symbols", symbols, paper.GRID_SYMBOLS)])
+    told = falls_short([("width", entry.shape["width"], paper.WIDTH)])
+    return f"one difficulty (a mean over many){', ' if told else ''}{told or ''}"
+
+
+def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The sentences on width and number of pairs, net by net."""
+    told = []
+    for said in paper.STATEMENTS:
+        for net in said.nets:
+            own = [r for r in results if r["experiment"] == GRID and r["net"] == net and r["error"] is None]
+            needed = _needed_widths(own)
+            if len(needed) < 2:
+                continue
+            least = min(r["settings"]["shape"]["width"] for r in own)
+            verdict, rule = _grows(needed) if said.growing else _recalls(needed, least)
+            detail = f"{net} needs " + ", ".join(
+                f"width {width} for {pairs} pairs" if width else f"more than is tried for {pairs} pairs"
+                for pairs, width in needed.items()
+            )
+            told.append(statement(f"{net}: {said.text}", said.source, rule, verdict, detail))
+    return told
+
+
+def _needed_widths(results: Sequence[Mapping[str, Any]]) -> dict[int, int | None]:
+    """By number of pairs, the least width whose best member recalls; None where none does."""
+    needed: dict[int, int | None] = {}
+    for result in sorted(results, key=lambda r: (r["task_args"]["longest"], r["settings"]["shape"]["width"])):
+        pairs, best = result["task_args"]["longest"], [q["best"] for q in result["quantities"]]
+        needed.setdefault(pairs, None)
+        if needed[pairs] is None and best and best[0] is not None and best[0] >= SOLVED:
+            needed[pairs] = result["settings"]["shape"]["width"]
+    return needed
+
+
+def _grows(needed: Mapping[int, int | None]) -> tuple[bool | None, str]:
+    rule = (
+        f"needed width: the least whose best member is right in {SOLVED} of the answers; holds if it never falls with "
+        "the number of pairs and rises, fails if it stays the same, open otherwise or if no width serves any number"
+    )
+    widths = [width if width is not None else float("inf") for width in needed.values()]
+    if all(width == float("inf") for width in widths):
+        return None, rule
+    if len(set(widths)) == 1:
+        return False, rule
+    return True if widths == sorted(widths) else None, rule
+
+
+def _recalls(needed: Mapping[int, int | None], least: int) -> tuple[bool | None, str]:
+    rule = (
+        f"needed width: the least whose best member is right in {SOLVED} of the answers; holds if the least width "
+        "tried serves every number of pairs, open otherwise, since training is shorter"
+    )
+    return True if set(needed.values()) == {least} else None, rule
+
+
+TABLE = TrainedTable(
+    title="Recall, by architecture",
+    source=f"{paper.MAD}, {paper.ZOOLOGY}",
+    quantities={paper.ACCURACY: "accuracy"},
+    bar=SOLVED,
+    training=TRAINING,
+    entries=entries,
+    published=published,
+    shorter=shorter,
+)
+
+tables.add("recall", TABLE.as_published([*paper.TASKS, GRID], NETS, statements, quick=("recall", GRID)))

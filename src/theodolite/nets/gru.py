@@ -1,0 +1,73 @@
+"""The gated recurrent unit with its cell written out, so that it can be batched over an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from theodolite.nets.contract import Symmetry, register
+from theodolite.nets.recurrent import (
+    recurrent_influence,
+    recurrent_symmetries,
+    runs_alone,
+    stacked,
+    start_uniformly,
+)
+from theodolite.theory.sensitivity import InfluenceLaw
+
+
+class GRULayer(nn.Module):
+    """h_t = z h_{t−1} + (1 − z) tanh(W x_t + b + r U h_{t−1}); the gates stand in torch's order: r, z, new."""
+
+    def __init__(self, features: int, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.into = nn.Linear(features, 3 * width)
+        self.across = nn.Linear(width, 3 * width, bias=False)
+        start_uniformly(self, width)
+
+    def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
+        hidden = x.new_zeros(x.shape[0], self.width)
+        if runs_alone(x):
+            into, across, bias = self.into.weight, self.across.weight, self.into.bias
+            weights = [into, across, bias, torch.zeros_like(bias)]
+            return torch.gru(x, hidden[None], weights, True, 1, 0.0, False, False, True)[0]
+        sizes, states = (2 * self.width, self.width), []
+        for entering in self.into(x.transpose(0, 1)).unbind(0):
+            gates, new = entering.split(sizes, dim=-1)
+            gates_of_state, new_of_state = self.across(hidden).split(sizes, dim=-1)
+            reset, keep = torch.sigmoid(gates + gates_of_state).chunk(2, dim=-1)
+            hidden = torch.lerp(torch.tanh(torch.addcmul(new, reset, new_of_state)), hidden, keep)
+            states.append(hidden)
+        return torch.stack(states, dim=1)
+
+
+@register(
+    name="gru",
+    summary="gated recurrent unit",
+    kind="sequence",
+    polynomial=False,
+    defaults={"features": 4, "tokens": 8},
+)
+class GRU(nn.Module):
+    """`depth` layers; a token's output depends on no later token, so `present` is not needed."""
+
+    def __init__(
+        self, features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32
+    ) -> None:
+        super().__init__()
+        self.layers, self.read = stacked(GRULayer, features, outputs, depth, width)
+
+    def forward(
+        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
+    ) -> Float[Tensor, "batch token output"]:
+        return self.read(self.layers(x))
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        return recurrent_symmetries()
+
+    def influence(self) -> InfluenceLaw:
+        return recurrent_influence()

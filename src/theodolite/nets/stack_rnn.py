@@ -1,0 +1,141 @@
+"""An Elman network with a stack it pushes to and pops from softly, so that gradients flow through what it does.
+
+Joulin & Mikolov 2015, "Inferring algorithmic patterns with stack-augmented recurrent nets", with the controller of
+Delétang et al. 2022, "Neural networks and the Chomsky hierarchy".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from theodolite.nets.contract import Symmetry, positive, register
+from theodolite.nets.recurrent import Controller, recurrent_influence, recurrent_symmetries, stacked
+from theodolite.theory.sensitivity import InfluenceLaw
+
+ACTIONS = ("push", "stay", "pop")
+
+
+class StackLayer(nn.Module):
+    """The controller reads the top; then the stack becomes the mean of it pushed upon, left alone and popped.
+
+    `cells` bounds the stack; None is a stack without end. Only the cells that can still be read are computed: after t
+    of T tokens at most t are filled, and what lies deeper than T − t cannot come up again.
+    """
+
+    def __init__(self, features: int, width: int, cell: int, cells: int | None, activation: str) -> None:
+        super().__init__()
+        self.width, self.cell, self.cells = width, cell, cells
+        self.control = Controller(features, width, cell, cell + len(ACTIONS), activation)
+
+    def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
+        tokens = x.shape[1]
+        hidden, top = x.new_zeros(x.shape[0], self.width), x.new_zeros(x.shape[0], self.cell)
+        stack, empty, states = top[:, None][:, :0], top[:, None].expand(-1, 2, -1), []
+        for token, entering in enumerate(self.control.into(x.transpose(0, 1)).unbind(0), start=1):
+            hidden, heads = self.control(entering, hidden, top)
+            states.append(hidden)
+            if token < tokens:
+                value, logits = heads.split((self.cell, len(ACTIONS)), dim=-1)
+                depth = min(token, tokens - token, self.cells or tokens)
+                below = empty[:, : depth + 1 - stack.shape[1]]
+                cells = torch.cat((value[:, None], stack, below), dim=1)
+                stack, top = Slide.apply(cells, torch.softmax(logits, dim=-1))
+        return torch.stack(states, dim=1)
+
+
+def slide(cells: Float[Tensor, "*any cell_2 size"], weights: Float[Tensor, "*any 3"]) -> Tensor:
+    """Σ_a w_a · cells[a :], two cells shorter: with the new value in front, push is no shift, stay one, pop two."""
+    push, stay, pop = weights[..., None, None].unbind(-3)
+    depth = cells.shape[-2] - 2
+    moved = push * cells.narrow(-2, 0, depth)
+    moved = torch.addcmul(moved, stay, cells.narrow(-2, 1, depth))
+    return torch.addcmul(moved, pop, cells.narrow(-2, 2, depth))
+
+
+class Slide(torch.autograd.Function):
+    """`slide` and the top of what comes of it, with the gradient written out: a slide the other way, and three
+    products with what was moved. A quarter of a step's kernels are saved, most of them passes over the whole stack."""
+
+    @staticmethod
+    def forward(cells: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        moved = slide(cells, weights)
+        return moved, moved[..., 0, :].clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor]) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor]:
+        (moved, top), (cells, weights) = grad_outputs, ctx.saved_tensors
+        nothing = torch.zeros_like(cells[..., :2, :])
+        first = moved[..., :1, :] + top.unsqueeze(-2)
+        padded = torch.cat((nothing, first, moved[..., 1:, :], nothing), dim=-2)
+        depth = moved.shape[-2]
+        windows = cells.unfold(-2, depth, 1) * padded.narrow(-2, 2, depth).mT.unsqueeze(-3)  # (batch, 3, size, depth)
+        return slide(padded, weights.flip(-1)), windows.sum(dim=(-1, -2))
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Tensor) -> tuple[Tensor, Tensor]:
+        (cells, weights), (held, acted) = grad_inputs, ctx.saved_tensors
+        moved = slide(cells, acted) + slide(held, weights)
+        return moved, moved[..., 0, :].clone()
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], *args: Tensor
+    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        """Members are one more axis in front, which `slide` takes as it is."""
+        members = [
+            each.expand(info.batch_size, *each.shape) if axis is None else each.movedim(axis, 0)
+            for each, axis in zip(args, in_dims, strict=True)
+        ]
+        return Slide.apply(*members), (0, 0)
+
+
+@register(
+    name="stack-rnn",
+    summary="Elman network that pushes to and pops from a differentiable stack",
+    kind="sequence",
+    polynomial=False,
+    defaults={"features": 4, "tokens": 8},
+)
+class StackRNN(nn.Module):
+    """`depth` layers with a stack each, of cells of `cell` numbers, at most `stack` of them (None: as many as tokens).
+
+    A token's output depends on no later token, so `present` is not needed.
+    """
+
+    def __init__(
+        self,
+        features: int = 4,
+        outputs: int = 1,
+        tokens: int | None = None,
+        depth: int = 1,
+        width: int = 32,
+        cell: int = 8,
+        stack: int | None = None,
+        activation: str = "relu",
+    ) -> None:
+        super().__init__()
+        positive(cell=cell, **({} if stack is None else {"stack": stack}))
+        layer = partial(StackLayer, cell=cell, cells=stack, activation=activation)
+        self.layers, self.read = stacked(layer, features, outputs, depth, width)
+
+    def forward(
+        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
+    ) -> Float[Tensor, "batch token output"]:
+        return self.read(self.layers(x))
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        return recurrent_symmetries()
+
+    def influence(self) -> InfluenceLaw:
+        return recurrent_influence()
