@@ -55,3 +55,14 @@ def test_what_runs_saves_its_state_when_stopped(tmp_path):
 def test_none_at_once_is_refused():
     with pytest.raises(BadInput, match="workers must be at least 1"):
         learn(**MLP, engine="streams", workers=0)
+
+
+@pytest.mark.gpu
+def test_groups_on_streams_of_one_gpu_learn_what_they_learn_one_after_another(tmp_path):
+    """Not bit for bit: with several streams cuBLAS may sum in another order."""
+    run = {**MLP, "task": ["parity", "majority"], "task_args": {"bits": 5, "parity.relevant": 2}, "steps": 240}
+    found = learn(**run, out=tmp_path / "streams", device="cuda", engine="streams", workers=2)
+    alone = rows_of({**run, "device": "cuda"}, tmp_path / "here")
+    assert not found.failures
+    assert {key: row["status"] for key, row in keyed(found.rows).items()} == {k: r["status"] for k, r in alone.items()}
+    assert {row["status"] for row in found.rows} == {"solved", "unsolved"}

@@ -1,15 +1,17 @@
 """Every claim of the sources: a prediction, the cells it needs and a rule fixed before the run."""
 
-from theodolite.claims import circuits, failures, limits, sawtooth, signal, tensors
+from theodolite.claims import attention, circuits, failures, hierarchy, limits, sawtooth, signal, tensors
 from theodolite.claims.contract import Claim, Verdict, check_claims, claims, judge, list_claims, ordered
 
 __all__ = [
     "Claim",
     "Verdict",
+    "attention",
     "check_claims",
     "circuits",
     "claims",
     "failures",
+    "hierarchy",
     "judge",
     "limits",
     "list_claims",

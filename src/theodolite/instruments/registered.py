@@ -1,6 +1,8 @@
 """Every measure that a cell can name: importing this module registers those that have files of their own."""
 
 from theodolite.instruments import (
+    ablated,
+    associative_memory,
     attention_limits,
     cost,
     enumeration,
@@ -22,10 +24,13 @@ from theodolite.instruments import (
     tied,
     trained_members,
     witnesses,
+    word_problem,
 )
 from theodolite.instruments.measures import measures
 
 __all__ = [
+    "ablated",
+    "associative_memory",
     "attention_limits",
     "cost",
     "enumeration",
@@ -48,4 +53,5 @@ __all__ = [
     "tied",
     "trained_members",
     "witnesses",
+    "word_problem",
 ]

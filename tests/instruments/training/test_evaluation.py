@@ -137,7 +137,7 @@ def test_calls_stay_below_the_limit_and_the_scores_the_same(monkeypatch, net, li
     expected = evaluate(untrained(pairing, BATCHINGS[2]), lengths, 7, torch.Generator().manual_seed(5))
     shapes = called_with(monkeypatch)
     monkeypatch.setitem(evaluation._CELLS, "cpu", limit)
-    monkeypatch.setattr(evaluation, "_POSITIONS", max(1, limit // 64))
+    monkeypatch.setattr(evaluation, "_POSITIONS", {"cpu": max(1, limit // 64)})
     found = evaluate(untrained(pairing, BATCHINGS[2]), lengths, 7, torch.Generator().manual_seed(5))
     for members, rows, tokens in shapes:
         room = max(1, limit // 64) if net == "rnn" else limit / (tokens + 64)

@@ -20,7 +20,7 @@ from theodolite.theory.learnability import SOLVED
 from theodolite.theory.scores import Score, find
 
 EXTRA = ("delta-net", "state-space")  # not in the paper; later papers ran relatives of them on the regular tasks
-RATES = (1e-3, 3e-4, 1e-4)
+RATES = (3e-3, 1e-3, 3e-4)
 
 TRAINING: dict[Preset, Training] = {
     "quick": Training(steps=1_000, batch=32, seeds=2, rates=(3e-3, 1e-3), rows=16),

@@ -14,9 +14,9 @@ from theodolite.instruments.training.scoring import finite_members, losses, row_
 from theodolite.tasks.contract import Batch, Task
 
 _STRETCH = 1.25  # longest over shortest in a bucket
-# What one call may hold. On a CPU a net that goes token by token pays for every token, however many rows there are;
-# the others gain nothing from more rows than the cache holds. A CUDA device is filled, attention maps included.
-_POSITIONS = 1 << 18  # row·token
+# What one call may hold. A net that goes token by token pays for every token, however many rows there are; the others
+# gain nothing from more rows than a CPU's cache holds. A CUDA device is filled, attention maps included.
+_POSITIONS = {"cpu": 1 << 18, "cuda": 1 << 23}  # row·token
 _CELLS = {"cpu": 1 << 21, "cuda": 1 << 28}  # row·token·(token + 64)
 
 
@@ -70,11 +70,13 @@ def _buckets(program: Program, lengths: Sequence[int | None], rows: int) -> list
     if not program.members.pairing.pads:
         return [[i] for i in range(len(lengths))]
     tokens = _token_counts(program.members.pairing.task, lengths)
+    # On CUDA a loop over tokens takes as long for all lengths as for the longest.
+    together = program.device.type == "cuda" and program.members.pairing.token_by_token
     buckets: list[list[int]] = []
     for place in sorted(range(len(lengths)), key=tokens.__getitem__):
         if buckets:
             last = buckets[-1]
-            near = tokens[place] <= _STRETCH * tokens[last[0]] + 4
+            near = together or tokens[place] <= _STRETCH * tokens[last[0]] + 4
             if near and _filled(program, (len(last) + 1) * rows, tokens[place]) <= 1:
                 last.append(place)
                 continue
@@ -98,8 +100,8 @@ def _number(length: int | None) -> int:
 def _filled(program: Program, rows: int, tokens: int) -> float:
     """The share of a call's room that these rows of one member take."""
     kind = program.device.type
-    if kind == "cpu" and program.members.pairing.token_by_token:
-        return rows * tokens / _POSITIONS
+    if program.members.pairing.token_by_token:
+        return rows * tokens / _POSITIONS[kind]
     return rows * tokens * (tokens + 64) / _CELLS[kind]
 
 
