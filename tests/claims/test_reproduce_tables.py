@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import statistics
@@ -9,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 from theodolite.claims.reproduce import reproduce, statements, tables
@@ -18,7 +20,7 @@ from theodolite.cli.reproduce import reproduce as command
 from theodolite.errors import BadInput, CellsFailed, UnknownName
 from theodolite.lab.runs import trained
 from theodolite.nets.contract import nets
-from theodolite.report.published import markdown
+from theodolite.report.published import markdown, print_table
 from theodolite.tasks.contract import make_task
 from theodolite.theory import chomsky as chomsky_paper
 from theodolite.theory import recall_published
@@ -49,7 +51,7 @@ TINY = TrainedTable(
     quantities={SCORE: "unseen", "strings right": "unseen_exact"},
     bar=0.9,
     training={
-        "quick": Training(steps=40, batch=16, seeds=2, rates=(1e-2, 1e-3), rows=8),
+        "quick": Training(steps=20, batch=16, seeds=2, rates=(1e-2, 1e-3), rows=8),
         "full": Training(steps=60, batch=16, seeds=2, rates=(1e-2,), rows=8),
     },
     entries=entries,
@@ -97,26 +99,28 @@ def test_the_best_the_median_and_the_solved_share_are_those_of_the_members_in_th
 
 
 def test_every_published_score_stands_beside_its_entry():
-    results = {r["net"]: r for r in reproduce("tiny", nets=["rnn", "transformer"], seeds=1)}
-    rnn, strings = results["rnn"]["quantities"]
+    (result,) = reproduce("tiny", nets=["rnn"], seeds=1)
+    rnn, strings = result["quantities"]
     assert [(p["value"], p["origin"], p["called"]) for p in rnn["published"]] == [
         (1.0, "checked", None),
         (0.5, "second-hand", "Elman's"),
     ]
     assert strings["published"] == []
-    assert results["rnn"]["shorter"] == "steps 40 (60), width 8 (16)"
+    assert result["shorter"] == "steps 20 (60), width 8 (16)"
 
 
 def test_a_net_that_does_not_fit_is_shown_with_its_reason_and_the_others_run():
-    results = reproduce("tiny", seeds=1)
-    assert [r["net"] for r in results] == ["rnn", "transformer", "mlp"]
-    misfit = results[2]
+    done = run("tiny", "--seeds", "1", "--nets", "rnn,mlp", "--json")
+    assert done.exit_code == 0, done.output
+    rnn, misfit = json.loads(done.stdout)["results"]
+    assert (rnn["net"], misfit["net"]) == ("rnn", "mlp")
     assert "reads a vector" in misfit["error"]
     assert (misfit["applicable"], misfit["quantities"], misfit["solved"]) == (False, [], None)
-    assert all(r["error"] is None and r["quantities"] for r in results[:2])
-    done = run("tiny", "--seeds", "1")
-    assert done.exit_code == 0, done.output
-    assert "reads a vector" in " ".join(done.stdout.split())
+    assert rnn["error"] is None
+    assert rnn["quantities"]
+    shown = Console(width=100, record=True, file=io.StringIO())
+    print_table(shown, [rnn, misfit], [])
+    assert "reads a vector" in " ".join(shown.export_text().split())
 
 
 def test_an_entry_that_fails_in_training_is_kept_with_the_reason_and_the_command_says_so(monkeypatch):
@@ -153,12 +157,13 @@ def test_a_folder_keeps_finished_members_and_more_seeds_join_them(tmp_path):
 
 
 def test_the_quick_preset_runs_its_own_experiments_and_named_ones_come_in_the_order_named():
-    assert {r["experiment"] for r in reproduce("tiny", nets=["rnn"], seeds=1)} == {"parity-check"}
+    (quick,) = reproduce("tiny", nets=["rnn"], seeds=1)
+    assert (quick["experiment"], quick["settings"]["steps"]) == ("parity-check", 20)
     named = reproduce("tiny", experiments=["copy", "parity-check"], nets=["rnn"], seeds=1)
     assert [r["experiment"] for r in named] == ["copy", "parity-check"]
-    full = reproduce("tiny", "full", nets=["rnn"], seeds=1)
+    full = reproduce("tiny", "full", nets=["rnn"], seeds=1, steps=30)
     assert [r["experiment"] for r in full] == ["parity-check", "copy"]
-    assert full[0]["settings"]["steps"] == 60
+    assert full[0]["settings"]["steps"] == 30
     assert full[0]["task_args"]["longest"] == 5
 
 
@@ -170,6 +175,8 @@ def test_the_quick_preset_runs_its_own_experiments_and_named_ones_come_in_the_or
         ({"table": "tiny", "nets": ["rn"]}, "no net of the table 'tiny' is called 'rn': did you mean 'rnn'"),
         ({"table": "failures", "nets": ["rnn"]}, "the table 'failures' is not one of nets"),
         ({"table": "chomsky", "nets": ["delta-net"], "experiments": ["reverse"]}, "has no entry for delta-net"),
+        ({"table": "tiny", "experiments": []}, "no experiment is named: name some of parity-check, copy"),
+        ({"table": "tiny", "nets": []}, "no net is named: name some of rnn, transformer, mlp"),
         ({"table": "tiny", "engine": "moon"}, "moon"),
     ],
 )
@@ -194,9 +201,9 @@ def test_the_command_shows_published_beside_measured_with_settings_and_what_is_s
         "parity-check (regular, chance 50.0)",
         "100.0 / 50.0²",
         "52.0ᵘ",
-        "40 steps of batch 16, Adam at 0.01, 0.001",
+        "20 steps of batch 16, Adam at 0.01, 0.001",
         "1 seeds, 2 members; trained on lengths 1–3, scored on 2 from 6 to 9",
-        "Shorter than published: steps 40 (60), width 8 (16).",
+        "Shorter than published: steps 20 (60), width 8 (16).",
         "Elman's beside our rnn",
     ):
         assert part in shown, part

@@ -57,7 +57,7 @@ def test_one_json_document(theodolite, tmp_path):
         (["nosuchnet"], "nosuchnet"),
         (["mlp", "--preset", "slow"], "quick, standard, full"),
         (["mlp", "--device", "tpu"], "cpu or cuda"),
-        (["mlp", "--engine", "ray"], "no engine is called 'ray'"),
+        (["mlp", "--engine", "rya"], "no engine is called 'rya'"),
         (["mlp", "--arg", "dpeth=2"], "depth"),
         (["--arg", "depth=2"], "name one, or leave --arg out"),
         (["mlp", "--params", "many"], "write 64k, 1.5M or 64000"),

@@ -162,8 +162,8 @@ def test_presets_names_and_arguments_are_strict(file, tmp_path):
         run_survey("mlp", preset="fast")  # pyright: ignore[reportArgumentType]
     with pytest.raises(BadInput, match="no net is called 'conv'"):
         run_survey("conv")
-    with pytest.raises(BadInput, match="no engine is called 'slurm'"):
-        run_survey("sum-of-products", engine="slurm")
+    with pytest.raises(BadInput, match="no engine is called 'slrum'"):
+        run_survey("sum-of-products", engine="slrum")
     with pytest.raises(BadInput, match="name one, or leave --arg out"):
         run_survey(args={"width": 3})
     with pytest.raises(BadInput, match=r"needs 'hidden'"):

@@ -89,6 +89,8 @@ def statements(table: str, results: Sequence[Mapping[str, Any]]) -> list[dict[st
 
 def _experiments(table: PublishedTable, preset: Preset, named: Sequence[str] | None) -> tuple[str, ...]:
     known = list(table.experiments())
+    if named is not None and not named:
+        raise BadInput(f"no experiment is named: name some of {', '.join(known)}, or leave out --only")
     for name in named or ():
         if name not in known:
             raise BadInput(unknown("experiment", name, known))
@@ -102,6 +104,8 @@ def _nets(name: str, table: PublishedTable, named: Sequence[str] | None) -> tupl
         return None
     if not table.nets:
         raise BadInput(f"the table '{name}' is not one of nets: leave out --nets")
+    if not named:
+        raise BadInput(f"no net is named: name some of {', '.join(table.nets)}, or leave out --nets")
     for net in named:
         if net not in table.nets:
             raise BadInput(unknown(f"net of the table '{name}'", net, table.nets))

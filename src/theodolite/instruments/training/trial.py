@@ -82,9 +82,9 @@ def agreement(pairing: Pairing, device: torch.device) -> tuple[bool, str | None]
     """Whether one batched step moves the weights of three members as three single steps do.
 
     What is compared is the move, at its own scale: weights are far larger, and would hide a gradient that is wrong.
-    Dropout is left out, since it draws other numbers when it is batched, which are as good.
+    What a net draws is left out: it is other numbers when batched, which are as good.
     """
-    pairing = replace(pairing, build=lambda seed, build=pairing.build: _without_dropout(build(seed)))
+    pairing = without_draws(pairing)
     rule, lengths = Rule(name="sgd", momentum=0.0, clip=None), pairing.task.spec.lengths
     generator = torch.Generator(device).manual_seed(0)
     drawn = pairing.task.sample(3, 8, lengths[1] if lengths else None, generator)
@@ -118,8 +118,12 @@ def _extent(values: Tensor) -> float:
     return float(values.nan_to_num(0, 0, 0).abs().max()) if values.numel() else 0.0
 
 
-def _without_dropout(module: nn.Module) -> nn.Module:
-    """Nor random offsets of positions, for the same reason."""
+def without_draws(pairing: Pairing) -> Pairing:
+    """Its nets without dropout and random offsets of positions."""
+    return replace(pairing, build=lambda seed: _settled(pairing.build(seed)))
+
+
+def _settled(module: nn.Module) -> nn.Module:
     for part in module.modules():
         if isinstance(part, nn.modules.dropout._DropoutNd):
             part.p = 0.0
