@@ -69,8 +69,8 @@ def test_nets_and_tasks_list_the_registries(theodolite):
     from theodolite.nets import nets
     from theodolite.tasks import tasks
 
-    assert [n["name"] for n in json.loads(theodolite("nets", "--json").out)] == list(nets)
-    assert [t["name"] for t in json.loads(theodolite("tasks", "--json").out)] == list(tasks)
+    assert [n["name"] for n in json.loads(theodolite("nets", "--json").out)] == sorted(nets)
+    assert [t["name"] for t in json.loads(theodolite("tasks", "--json").out)] == sorted(tasks)
     shown = theodolite("nets").out
     for name, entry in nets.items():
         assert name in shown

@@ -120,7 +120,7 @@ def list_nets() -> list[dict[str, Any]]:
             "summary": entry.summary,
             "version": entry.version,
         }
-        for name, entry in nets.items()
+        for name, entry in sorted(nets.items())
     ]
 
 

@@ -79,7 +79,7 @@ tasks: Registry[type[Task]] = Registry("task")
 def list_tasks() -> list[dict[str, Any]]:
     """Every registered task: name, shapes and scoring at its defaults, fields that can be set, one line."""
     listed = []
-    for name, kind in tasks.items():
+    for name, kind in sorted(tasks.items()):
         task = kind()
         listed.append(
             {
