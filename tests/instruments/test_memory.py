@@ -9,7 +9,7 @@ from torch import nn
 from theodolite.errors import BadInput
 from theodolite.instruments.memory import state_size
 from theodolite.measurement import Measurement
-from theodolite.nets.lstm import LSTM
+from theodolite.nets.lstm import lstm
 from theodolite.nets.transformer import Transformer
 
 
@@ -149,7 +149,7 @@ def test_a_users_recurrent_net_is_measured_whatever_its_weights_start_with():
 
 def test_a_module_at_hand_is_measured_as_it_is():
     torch.manual_seed(0)
-    found = state_size(LSTM(3, 2, width=4), tokens=4, features=3)
+    found = state_size(lstm(3, 2, width=4), tokens=4, features=3)
     assert found.value == 8
     assert found.diagnostics["net"] == "as it is"
     attention = state_size(Transformer(3, 2, width=8, heads=2), tokens=4, features=3)

@@ -8,11 +8,11 @@ from torch import nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.convolution import Convolution, Window
-from theodolite.nets.gru import GRU
+from theodolite.nets.gru import gru
 from theodolite.nets.load import load
-from theodolite.nets.lstm import LSTM
+from theodolite.nets.lstm import lstm
 from theodolite.nets.positions import rotate, rotation, sinusoidal
-from theodolite.nets.rnn import RNN
+from theodolite.nets.rnn import rnn
 from theodolite.nets.transformer import Transformer, attention
 
 from .test_families import doubled, inputs, same
@@ -33,7 +33,7 @@ def copy_into(torchs: nn.RNNBase, ours: nn.Module, order: list[int]) -> nn.RNNBa
 @pytest.mark.parametrize(("depth", "tokens"), [(1, 5), (2, 7), (3, 1)])
 def test_lstm_is_torchs(depth, tokens):
     keep, admit, show, new = range(4)
-    ours = doubled(LSTM(features=3, width=4, depth=depth, outputs=2))
+    ours = doubled(lstm(features=3, width=4, depth=depth, outputs=2))
     torchs = nn.LSTM(3, 4, depth, batch_first=True).double()
     copy_into(torchs, ours, [admit, keep, new, show])  # torch stacks input, forget, cell, output
     x = inputs(2, tokens, 3)
@@ -43,7 +43,7 @@ def test_lstm_is_torchs(depth, tokens):
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 @pytest.mark.parametrize(("depth", "tokens"), [(1, 5), (2, 7), (3, 1)])
 def test_rnn_is_torchs(depth, tokens, activation):
-    ours = doubled(RNN(features=3, width=4, depth=depth, outputs=2, activation=activation))
+    ours = doubled(rnn(features=3, width=4, depth=depth, outputs=2, activation=activation))
     torchs = copy_into(nn.RNN(3, 4, depth, activation, batch_first=True).double(), ours, [0])
     x = inputs(2, tokens, 3)
     same(ours(x), ours.read(torchs(x)[0]))
@@ -53,7 +53,7 @@ def test_rnn_is_torchs(depth, tokens, activation):
 
 @pytest.mark.parametrize(("depth", "tokens"), [(1, 5), (2, 7), (3, 1)])
 def test_gru_is_torchs(depth, tokens):
-    ours = doubled(GRU(features=3, width=4, depth=depth, outputs=2))
+    ours = doubled(gru(features=3, width=4, depth=depth, outputs=2))
     torchs = copy_into(nn.GRU(3, 4, depth, batch_first=True).double(), ours, [0, 1, 2])
     x = inputs(2, tokens, 3)
     same(ours(x), ours.read(torchs(x)[0]))

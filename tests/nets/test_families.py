@@ -10,7 +10,7 @@ from theodolite.errors import BadInput
 from theodolite.nets.circuits import ConvolutionalCircuit, RecurrentCircuit
 from theodolite.nets.contract import nets
 from theodolite.nets.degree_attention import DegreeAttention
-from theodolite.nets.lstm import LSTM
+from theodolite.nets.lstm import lstm
 from theodolite.nets.polynomial_mixer import PolynomialMixer
 from theodolite.nets.polynomial_mlp import PolynomialMLP
 from theodolite.nets.self_attention import SelfAttention
@@ -244,7 +244,7 @@ def test_attention_without_positions_commutes_with_permutations():
 
 @pytest.mark.parametrize("bad", [0, -1, True])
 def test_sizes_below_one_are_refused(bad):
-    for family in (SelfAttention, DegreeAttention, PolynomialMLP, PolynomialMixer, RecurrentCircuit, Transformer, LSTM):
+    for family in (SelfAttention, DegreeAttention, PolynomialMLP, PolynomialMixer, RecurrentCircuit, Transformer, lstm):
         for name in ("depth", "width"):
             with pytest.raises(BadInput, match=name):
                 family(**{name: bad})

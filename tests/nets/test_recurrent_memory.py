@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.load import load
-from theodolite.nets.stack_rnn import Slide, StackRNN, slide
+from theodolite.nets.recurrent import Recurrent
+from theodolite.nets.stack_rnn import Slide, slide, stack_rnn
 from theodolite.nets.tape_rnn import TapeRNN, input_lengths
 
 from .test_families import doubled, inputs, same
@@ -17,7 +18,7 @@ SYMBOLS = 5
 SURE = 300.0  # a logit: e^−300 is 0 in float32
 
 
-def stack_by_hand(net: StackRNN, x: Tensor, cells: int) -> Tensor:
+def stack_by_hand(net: Recurrent, x: Tensor, cells: int) -> Tensor:
     """The equations of Joulin & Mikolov, cell by cell, on a stack that is kept whole."""
     for layer in net.layers:
         control, shown = layer.control, []
@@ -38,7 +39,7 @@ def stack_by_hand(net: StackRNN, x: Tensor, cells: int) -> Tensor:
 @pytest.mark.parametrize(("tokens", "stack"), [(1, None), (2, None), (7, None), (12, None), (12, 3), (9, 1), (5, 40)])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_a_stack_of_which_only_readable_cells_are_kept_is_the_whole_stack(tokens, stack, depth):
-    net = doubled(StackRNN(features=3, outputs=2, width=5, cell=3, depth=depth, stack=stack, activation="tanh"))
+    net = doubled(stack_rnn(features=3, outputs=2, width=5, cell=3, depth=depth, stack=stack, activation="tanh"))
     x = inputs(4, tokens, 3)
     same(net(x), stack_by_hand(net, x, tokens if stack is None else stack))
 
@@ -125,7 +126,7 @@ def cleared(net: nn.Module) -> nn.Module:
 @torch.no_grad()
 def test_hand_set_weights_make_a_stack_rnn_reverse_a_string_of_any_length(length):
     """Push what is read; at a marker show the top and pop it."""
-    net: StackRNN = cleared(StackRNN(SYMBOLS + 1, SYMBOLS, width=2 * SYMBOLS + 1, cell=SYMBOLS))
+    net: Recurrent = cleared(stack_rnn(SYMBOLS + 1, SYMBOLS, width=2 * SYMBOLS + 1, cell=SYMBOLS))
     control, each = net.layers[0].control, torch.eye(SYMBOLS)
     marker = 2 * SYMBOLS  # a unit; the symbol read stands in the first units, the top if there is a marker in the next
     control.into.weight[:SYMBOLS, :SYMBOLS] = each
@@ -142,7 +143,7 @@ def test_hand_set_weights_make_a_stack_rnn_reverse_a_string_of_any_length(length
     x, text = strings(length, length)
     answer = net(x)[:, length:]
     assert torch.equal(answer, nn.functional.one_hot(text.flip(1), SYMBOLS).float()), "and exactly, not nearly"
-    weaker = StackRNN(SYMBOLS + 1, SYMBOLS, width=2 * SYMBOLS + 1, cell=SYMBOLS, stack=3)
+    weaker = stack_rnn(SYMBOLS + 1, SYMBOLS, width=2 * SYMBOLS + 1, cell=SYMBOLS, stack=3)
     weaker.load_state_dict(net.state_dict())
     kept = min(length, 3)
     assert torch.equal(weaker(x)[:, length : length + kept], answer[:, :kept])

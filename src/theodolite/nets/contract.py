@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from torch import nn
 
@@ -107,6 +107,7 @@ class NetEntry:
 
 
 nets: Registry[NetEntry] = Registry("net")
+Factory = TypeVar("Factory", bound=Callable[..., nn.Module])
 
 
 def list_nets() -> list[dict[str, Any]]:
@@ -124,10 +125,10 @@ def list_nets() -> list[dict[str, Any]]:
     ]
 
 
-def register(**entry: Any) -> Callable[[type[nn.Module]], type[nn.Module]]:
-    """Class decorator: `@register(name=…, summary=…, kind=…, polynomial=…)`."""
+def register(**entry: Any) -> Callable[[Factory], Factory]:
+    """Decorator of a class or a function that builds a net: `@register(name=…, summary=…, kind=…, polynomial=…)`."""
 
-    def add(factory: type[nn.Module]) -> type[nn.Module]:
+    def add(factory: Factory) -> Factory:
         nets.add(entry["name"], NetEntry(factory=factory, **entry))
         return factory
 

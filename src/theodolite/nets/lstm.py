@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Symmetry, register
-from theodolite.nets.recurrent import (
-    recurrent_influence,
-    recurrent_symmetries,
-    runs_alone,
-    stacked,
-    start_uniformly,
-)
-from theodolite.theory.sensitivity import InfluenceLaw
+from theodolite.nets.contract import register
+from theodolite.nets.recurrent import Recurrent, runs_alone, start_uniformly
 
 
 class LSTMLayer(nn.Module):
@@ -60,22 +51,6 @@ class LSTMLayer(nn.Module):
     version=2,
     defaults={"features": 4, "tokens": 8},
 )
-class LSTM(nn.Module):
-    """`depth` layers; a token's output depends on no later token, so `present` is not needed."""
-
-    def __init__(
-        self, features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32
-    ) -> None:
-        super().__init__()
-        self.layers, self.read = stacked(LSTMLayer, features, outputs, depth, width)
-
-    def forward(
-        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
-    ) -> Float[Tensor, "batch token output"]:
-        return self.read(self.layers(x))
-
-    def symmetries(self) -> Mapping[str, Symmetry]:
-        return recurrent_symmetries()
-
-    def influence(self) -> InfluenceLaw:
-        return recurrent_influence()
+def lstm(features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32) -> Recurrent:
+    """Of `depth` layers."""
+    return Recurrent(LSTMLayer, features, outputs, depth, width)

@@ -7,12 +7,36 @@ import math
 from collections.abc import Callable, Mapping
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch._C._functorch import is_functorch_wrapped_tensor
 
 from theodolite.nets.contract import Symmetry, choice, positive
 from theodolite.theory.sensitivity import InfluenceLaw, no_law
+
+
+class Recurrent(nn.Module):
+    """`depth` layers, each made by `layer(features, width)` and reading what the one below shows, and the readout.
+
+    A token's output depends on no later token, so `present` is not needed.
+    """
+
+    def __init__(
+        self, layer: Callable[[int, int], nn.Module], features: int, outputs: int, depth: int, width: int
+    ) -> None:
+        super().__init__()
+        self.layers, self.read = stacked(layer, features, outputs, depth, width)
+
+    def forward(
+        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
+    ) -> Float[Tensor, "batch token output"]:
+        return self.read(self.layers(x))
+
+    def symmetries(self) -> Mapping[str, Symmetry]:
+        return recurrent_symmetries()
+
+    def influence(self) -> InfluenceLaw:
+        return recurrent_influence()
 
 
 def stacked(

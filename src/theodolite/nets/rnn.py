@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Symmetry, choice, register
-from theodolite.nets.recurrent import (
-    recurrent_influence,
-    recurrent_symmetries,
-    runs_alone,
-    stacked,
-    start_uniformly,
-)
-from theodolite.theory.sensitivity import InfluenceLaw
+from theodolite.nets.contract import choice, register
+from theodolite.nets.recurrent import Recurrent, runs_alone, start_uniformly
 
 
 class RNNLayer(nn.Module):
@@ -53,29 +45,13 @@ class RNNLayer(nn.Module):
     polynomial=False,
     defaults={"features": 4, "tokens": 8},
 )
-class RNN(nn.Module):
-    """`depth` layers; a token's output depends on no later token, so `present` is not needed."""
-
-    def __init__(
-        self,
-        features: int = 4,
-        outputs: int = 1,
-        tokens: int | None = None,
-        depth: int = 1,
-        width: int = 32,
-        activation: str = "tanh",
-    ) -> None:
-        super().__init__()
-        layer = partial(RNNLayer, activation=activation)
-        self.layers, self.read = stacked(layer, features, outputs, depth, width)
-
-    def forward(
-        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
-    ) -> Float[Tensor, "batch token output"]:
-        return self.read(self.layers(x))
-
-    def symmetries(self) -> Mapping[str, Symmetry]:
-        return recurrent_symmetries()
-
-    def influence(self) -> InfluenceLaw:
-        return recurrent_influence()
+def rnn(
+    features: int = 4,
+    outputs: int = 1,
+    tokens: int | None = None,
+    depth: int = 1,
+    width: int = 32,
+    activation: str = "tanh",
+) -> Recurrent:
+    """Of `depth` layers."""
+    return Recurrent(partial(RNNLayer, activation=activation), features, outputs, depth, width)

@@ -6,17 +6,15 @@ Delétang et al. 2022, "Neural networks and the Chomsky hierarchy".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Symmetry, positive, register
-from theodolite.nets.recurrent import Controller, recurrent_influence, recurrent_symmetries, stacked
-from theodolite.theory.sensitivity import InfluenceLaw
+from theodolite.nets.contract import positive, register
+from theodolite.nets.recurrent import Controller, Recurrent
 
 ACTIONS = ("push", "stay", "pop")
 
@@ -107,35 +105,17 @@ class Slide(torch.autograd.Function):
     polynomial=False,
     defaults={"features": 4, "tokens": 8},
 )
-class StackRNN(nn.Module):
-    """`depth` layers with a stack each, of cells of `cell` numbers, at most `stack` of them (None: as many as tokens).
-
-    A token's output depends on no later token, so `present` is not needed.
-    """
-
-    def __init__(
-        self,
-        features: int = 4,
-        outputs: int = 1,
-        tokens: int | None = None,
-        depth: int = 1,
-        width: int = 32,
-        cell: int = 8,
-        stack: int | None = None,
-        activation: str = "relu",
-    ) -> None:
-        super().__init__()
-        positive(cell=cell, **({} if stack is None else {"stack": stack}))
-        layer = partial(StackLayer, cell=cell, cells=stack, activation=activation)
-        self.layers, self.read = stacked(layer, features, outputs, depth, width)
-
-    def forward(
-        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
-    ) -> Float[Tensor, "batch token output"]:
-        return self.read(self.layers(x))
-
-    def symmetries(self) -> Mapping[str, Symmetry]:
-        return recurrent_symmetries()
-
-    def influence(self) -> InfluenceLaw:
-        return recurrent_influence()
+def stack_rnn(
+    features: int = 4,
+    outputs: int = 1,
+    tokens: int | None = None,
+    depth: int = 1,
+    width: int = 32,
+    cell: int = 8,
+    stack: int | None = None,
+    activation: str = "relu",
+) -> Recurrent:
+    """`depth` layers with a stack each: cells of `cell` numbers, at most `stack` of them (None: as many as tokens)."""
+    positive(cell=cell, **({} if stack is None else {"stack": stack}))
+    layer = partial(StackLayer, cell=cell, cells=stack, activation=activation)
+    return Recurrent(layer, features, outputs, depth, width)
