@@ -202,7 +202,7 @@ def test_the_command_shows_published_beside_measured_with_settings_and_what_is_s
         "100.0 / 50.0²",
         "52.0ᵘ",
         "20 steps of batch 16, Adam at 0.01, 0.001",
-        "1 seeds, 2 members; trained on lengths 1–3, scored on 2 from 6 to 9",
+        "1 seed × 2 rates = 2 members for each net; trained on lengths 1–3, scored on 2 from 6 to 9",
         "Shorter than published: steps 20 (60), width 8 (16).",
         "Elman's beside our rnn",
     ):
@@ -211,6 +211,7 @@ def test_the_command_shows_published_beside_measured_with_settings_and_what_is_s
     rows = [line for line in text.splitlines() if line.startswith("| parity-check")]
     assert len(rows) == 2, "one table per quantity"
     assert re.fullmatch(r"\| parity-check \| 100\.0 / 50\.0² → [\d.]+ \(\d/2\) \| 52\.0ᵘ → [\d.]+ \(\d/2\) \|", rows[0])
+    assert re.fullmatch(r"\| parity-check \| – → [\d.]+ \| – → [\d.]+ \|", rows[1]), "members are counted once"
 
 
 def test_markdown_covers_the_failures_too():
@@ -310,7 +311,8 @@ def grid_result(net: str, pairs: int, width: int, best: float) -> dict:
         ("transformer", {(4, 16): 0.5, (4, 32): 1.0, (16, 16): 0.5, (16, 32): 1.0}, "open"),
         ("lstm", {(4, 16): 1.0, (4, 32): 1.0, (16, 16): 0.5, (16, 32): 1.0}, "holds"),
         ("lstm", {(4, 16): 1.0, (4, 32): 1.0, (16, 16): 0.5, (16, 32): 0.5}, "holds"),
-        ("lstm", {(4, 16): 1.0, (4, 32): 1.0, (16, 16): 1.0, (16, 32): 1.0}, "fails"),
+        ("lstm", {(4, 16): 0.5, (4, 32): 1.0, (16, 16): 0.5, (16, 32): 1.0}, "fails"),
+        ("lstm", {(4, 16): 1.0, (4, 32): 1.0, (16, 16): 1.0, (16, 32): 1.0}, "open"),
         ("lstm", {(4, 16): 0.5, (4, 32): 1.0, (16, 16): 1.0, (16, 32): 1.0}, "open"),
         ("lstm", dict.fromkeys([(4, 16), (4, 32), (16, 16), (16, 32)], 0.5), "open"),
     ],
@@ -321,14 +323,38 @@ def test_the_sentence_on_width_and_pairs_is_decided_by_its_rule(net, reached, ve
     assert (said["verdict"], said["statement"].split(":")[0]) == (verdict, net)
 
 
-@pytest.mark.parametrize(("own", "verdict"), [(0.8, "holds"), (0.52, "open"), (0.4, "fails")])
-def test_the_order_of_universal_transformers_is_decided_by_its_margin(own, verdict):
+@pytest.mark.parametrize(
+    ("own", "learnt", "verdict"),
+    [(0.8, 1, "holds"), (0.8, 0, "holds"), (0.52, 1, "open"), (0.4, 1, "fails"), (0.4, 0, "open")],
+)
+def test_the_order_of_universal_transformers_is_decided_by_its_margin_and_by_what_was_learnt(own, learnt, verdict):
     results = [
-        {"task": "copy", "net": net, "quantities": [{"best": best}]}
-        for net, best in (("lstm", 0.3), ("transformer", 0.5), ("universal-transformer", own))
+        {"task": "copy", "net": net, "quantities": [{"best": best}], "learnt": {"count": count}}
+        for net, best, count in (("lstm", 0.3, 1), ("transformer", 0.5, 1), ("universal-transformer", own, learnt))
     ]
     (said,) = statements("universal-transformer", results)
     assert said["verdict"] == verdict
+
+
+def test_a_rule_that_decides_several_sentences_is_shown_once_below_them():
+    said = [
+        {"statement": text, "source": "A", "rule": rule, "verdict": "open", "detail": "1 against 2"}
+        for text, rule in (("first", "twice"), ("second", "twice"), ("third", "once"))
+    ]
+    shown = Console(width=100, record=True, file=io.StringIO())
+    (result,) = reproduce("tiny", nets=["rnn"], seeds=1)
+    print_table(shown, [result], said)
+    order = re.findall(r"“(\w+)”|rule: (\w+)", shown.export_text())
+    assert ["".join(pair) for pair in order] == ["first", "second", "twice", "third", "once"]
+
+
+def test_every_block_of_a_table_says_whether_it_agrees_where_one_does():
+    (result,) = reproduce("tiny", nets=["rnn"], seeds=1)
+    shown = Console(width=100, record=True, file=io.StringIO())
+    print_table(shown, [{**result, "agrees": True}, {**result, "row": "another", "agrees": None}], [])
+    text = shown.export_text()
+    assert re.findall(r"learnt +(\w+)", text)[:2] == ["agrees", "agrees"]
+    assert "open" in text.split("another")[1]
 
 
 @pytest.mark.parametrize("preset", ["quick", "full"])
@@ -341,6 +367,11 @@ def test_every_entry_names_a_task_and_a_net_with_arguments_they_have(table, pres
         assert spec.lengths is not None
         assert all(n > spec.lengths[1] for n in entry.unseen)
         assert set(entry.shape) <= set(nets[entry.net].arguments), entry.net
+
+
+def test_the_quick_hierarchy_has_one_task_of_each_level():
+    levels = [level for task in tables["chomsky"].quick for level, own in chomsky_paper.LEVELS.items() if task in own]
+    assert levels == list(chomsky_paper.LEVELS)
 
 
 def test_lengths_are_spread_from_end_to_end():

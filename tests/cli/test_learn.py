@@ -26,7 +26,10 @@ FULL_FIELDS = {
     *("net", "shape", "task", "task_args", "members", "seeds", "solved", "diverged", "score", "accuracy", "chance"),
     *("threshold", "unseen", "by_length", "trained_lengths", "steps", "steps_to_solve", "rates", "parameters"),
     *("state_size", "seconds", "device", "batching"),
+    "converged",
 }
+
+STOPPED = "stopped: what is finished is kept, and the same command goes on\n"
 
 
 def command(out: Path, *more: object, steps: int = 200, lr: str = "2e-2,1e-6", seeds: int = 2) -> list[str]:
@@ -142,7 +145,7 @@ def test_interrupted_it_says_so_saves_its_state_and_goes_on_from_there(start, tm
     until_rows(tmp_path / "runs", 1, running)
     os.killpg(running.process.pid, signal.SIGINT)
     code, out, err = running.ended()
-    assert (code, out, err) == (130, "", "stopped\n")
+    assert (code, out, err) == (130, "", STOPPED)
     assert running.all_gone()
     groups = open_groups(tmp_path / "runs")
     assert groups
@@ -165,7 +168,7 @@ def test_interrupted_while_its_workers_start_it_leaves_nothing_behind(start, tmp
         time.sleep(0.01)
     time.sleep(0.3)
     os.killpg(running.process.pid, signal.SIGINT)
-    assert running.ended() == (130, "", "stopped\n")
+    assert running.ended() == (130, "", STOPPED)
     assert running.all_gone()
     assert all(owner is None for *_, owner in open_groups(tmp_path / "runs"))
 

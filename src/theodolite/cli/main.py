@@ -73,7 +73,9 @@ def run() -> None:
         sys.exit(error.exit_code)
     except SystemExit as end:
         if end.code == 130:  # what typer makes of Ctrl-C, without a word
-            print("stopped", file=sys.stderr)  # noqa: T201
+            kept = {"learn", "survey"} & set(sys.argv) or "--out" in sys.argv
+            told = "stopped: what is finished is kept, and the same command goes on" if kept else "stopped"
+            print(told, file=sys.stderr)  # noqa: T201
         raise
     except BrokenPipeError:
         sys.stderr.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,8 @@ from theodolite.instruments.device import resolve_device
 from theodolite.lab.pool import Engine, Here, Pool
 from theodolite.lab.streams import Streams
 from theodolite.registry import unknown
+
+logger = logging.getLogger(__name__)
 
 ENGINES = ("local", "streams", "ray", "slurm", "slurm-local")
 HERE = ("local", "streams")  # on this machine
@@ -53,6 +56,8 @@ def make_engine(
     if name == "local" and workers is None:
         return Here()
     if name == "streams":
+        if not device.startswith("cuda"):
+            logger.warning("on a CPU --engine streams takes turns and gains nothing: use --engine local")
         return Streams(workers or _STREAMS)
     if any(not isinstance(net, str) for net in locations.values()):
         raise BadInput("a net given as an object cannot be sent to other processes: leave out workers, or use a file")

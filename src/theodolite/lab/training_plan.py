@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from theodolite.errors import NotApplicable
+from theodolite.errors import BadInput, NotApplicable
 from theodolite.instruments.training.optimiser import Rates, Rule
 from theodolite.instruments.training.pairing import Pairing, pair, task_sizes
 from theodolite.instruments.training.session import Schedule
@@ -86,7 +86,11 @@ def _pairing(net: Net, task: Task, shape: dict[str, Any], budget: int | None, lo
         if isinstance(net, str) and net in nets:
             pair(net, task, shape, longest)  # a net that does not fit at any width is not applicable, not too small
         sizes = task_sizes(net, task, longest)
-        shape = {k: v for k, v in fit_budget(net, budget, **sizes, **shape).items() if k not in sizes}
+        try:
+            fitted = fit_budget(net, budget, **sizes, **shape)
+        except BadInput as error:  # no width comes near: others may
+            raise NotApplicable(str(error)) from error
+        shape = {k: v for k, v in fitted.items() if k not in sizes}
     return pair(net, task, shape, longest)
 
 

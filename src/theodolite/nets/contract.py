@@ -84,6 +84,21 @@ class Influenced(Protocol):
     def influence(self) -> InfluenceLaw: ...
 
 
+@runtime_checkable
+class Arrival(Protocol):
+    """How a batch of inputs arrives at its fixed points: the share of them that do."""
+
+    @property
+    def share(self) -> float: ...
+
+
+@runtime_checkable
+class Converging(Protocol):
+    """A net that solves for a fixed point, and may fail to."""
+
+    def convergence(self, x: Any, present: Any = None) -> Arrival: ...
+
+
 @dataclass(frozen=True)
 class NetEntry:
     """A registered architecture. `version` changes whenever the function it computes does."""

@@ -120,8 +120,10 @@ def blueprint(net: str | nn.Module | Callable[..., Any], **shape: Any) -> Bluepr
             if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
                 raise BadInput(f"{name} of '{net}' is a number, such as {known[name]}, not {value!r}")
             arguments[name] = float(value)
-        elif known[name] != 0 or value != 0:  # what is 0 unless given may be given as 0
-            positive(**{name: value})
+        else:
+            least = 0 if known[name] == 0 else 1  # what is 0 unless given may be given as 0
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise BadInput(f"{name} of '{net}' must be a whole number of at least {least}, not {value!r}")
     return Blueprint(
         name=net,
         factory=entry.factory,

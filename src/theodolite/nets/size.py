@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput, TheodoliteError
-from theodolite.nets.contract import ALIASES
+from theodolite.nets.contract import ALIASES, nets
 from theodolite.nets.load import Blueprint, blueprint, seeded
 from theodolite.theory.domain import parse_budget as parse_budget
 
@@ -90,6 +90,15 @@ def _too_far(name: str, budget: int, counts: Mapping[int, int]) -> str:
     if min(counts.values()) > budget:
         return (
             f"a budget of {budget} parameters is too small for '{name}', which has at least {listed}: "
-            "raise the budget, or choose a smaller depth or fewer heads"
+            f"raise the budget{_smaller(name)}"
         )
     return f"no width gives '{name}' about {budget} parameters, the nearest being {listed}: choose one of these"
+
+
+def _smaller(name: str) -> str:
+    """What else makes a registered net smaller than its width does."""
+    known = nets[name].arguments if name in nets else {}
+    told = [argument for argument in ("depth", "expansion", "write_layers") if argument in known]
+    if "expansion" in known:
+        told.append("longest input (--unseen: it is built for so many tokens)")
+    return f", or choose a smaller {' or '.join(told)}" if told else ""

@@ -21,6 +21,7 @@ _VERDICTS = {"holds": "green", "fails": "red", "open": "yellow"}
 
 def print_table(console: Console, results: Sequence[Result], statements: Sequence[Mapping[str, str]]) -> None:
     """One block per row of the table, one line per net; then settings, what is shorter, and the paper's sentences."""
+    sides = any(r["agrees"] is not None for r in results)
     for row in dict.fromkeys((r["experiment"], r["row"]) for r in results):
         own = [r for r in results if (r["experiment"], r["row"]) == row]
         console.print()
@@ -28,15 +29,17 @@ def print_table(console: Console, results: Sequence[Result], statements: Sequenc
         for place in range(max(1, *(len(r["quantities"]) for r in own))):
             if len(own[0]["quantities"]) > 1:
                 console.print(Text(own[0]["quantities"][place]["quantity"], style="italic"))
-            console.print(_block(own, place))
+            console.print(_block(own, place, sides and place == 0))
         for r in own:
             if r["error"] is not None:
                 console.print(Text(f"{r['net']}: {r['error']}", style="red"))
     console.print()
-    for said in statements:
-        verdict = (said["verdict"], _VERDICTS[said["verdict"]])
-        console.print(Text.assemble(f"“{said['statement']}” ({said['source']}): ", verdict, f". {said['detail']}."))
-        console.print(Text(f"rule: {said['rule']}", style="dim"))
+    for rule in dict.fromkeys(said["rule"] for said in statements):
+        for said in (said for said in statements if said["rule"] == rule):
+            verdict = (said["verdict"], _VERDICTS[said["verdict"]])
+            console.print(Text.assemble(f"“{said['statement']}” ({said['source']}): ", verdict, f". {said['detail']}."))
+        console.print(Text(f"rule: {rule}", style="dim"))
+        console.print()
     for line in _settings(results):
         console.print(Text(line, style="dim"))
     for line in _shorter(results):
@@ -45,14 +48,16 @@ def print_table(console: Console, results: Sequence[Result], statements: Sequenc
 
 
 def markdown(results: Sequence[Result]) -> str:
-    """The table as Markdown: rows × nets with `published → best of ours (members that solve it)`; settings below."""
+    """The table as Markdown: rows × nets with `published → best of ours (members at the bar)`; settings below."""
     if results and "rows" in results[0]:
         return _failures_markdown(results)
     lines: list[str] = []
     nets = list(dict.fromkeys(r["net"] for r in results))
     quantities = list(dict.fromkeys(q["quantity"] for r in results for q in r["quantities"]))
     for place, quantity in enumerate(quantities):
-        lines += [f"{quantity.capitalize()} in per cent, published → best of ours (members that solve it):", ""]
+        bar = next((r["solved"]["bar"] for r in results if r["solved"]), None)
+        counted = f" (members at {bar:.0%} or more)" if place == 0 and bar is not None else ""
+        lines += [f"{quantity.capitalize()} in per cent, published → best of ours{counted}:", ""]
         lines += [f"| | {' | '.join(nets)} |", f"|---|{'---|' * len(nets)}"]
         for key in dict.fromkeys((r["experiment"], r["row"]) for r in results):
             own = {r["net"]: r for r in results if (r["experiment"], r["row"]) == key}
@@ -72,9 +77,8 @@ def _heading(results: Sequence[Result]) -> Text:
     return Text.assemble((first["row"], "bold"), f" ({', '.join(told)})")
 
 
-def _block(results: Sequence[Result], place: int) -> Table:
-    """One quantity of a row of the table; what is said of members stands beside the first."""
-    sides = place == 0 and any(r["agrees"] is not None for r in results)
+def _block(results: Sequence[Result], place: int, sides: bool) -> Table:
+    """One quantity of a row of the table; what is said of members, and of `sides`, stands beside the first."""
     bar = next((r["solved"]["bar"] for r in results if r["solved"]), None)
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     grid.add_column("net", no_wrap=True, min_width=_LABEL)
@@ -105,7 +109,7 @@ def _block(results: Sequence[Result], place: int) -> Table:
 
 def _settings(results: Sequence[Result]) -> list[str]:
     """What all members have in common, and the shapes."""
-    told: dict[str, None] = {}
+    told: dict[str, dict[str, None]] = {}  # how the members were trained, by what the lengths were
     for r in results:
         s = r["settings"]
         rates = ", ".join(f"{rate:g}" for rate in s["rates"])
@@ -114,16 +118,24 @@ def _settings(results: Sequence[Result]) -> list[str]:
         trained = f"length {longest}" if shortest == longest else f"lengths {shortest}–{longest}"
         unseen = s["unseen"]
         beyond = f", scored on {_lengths(unseen)}" if unseen else ""
-        told[
+        how = (
             f"{s['steps']:,} steps of batch {s['batch']}, Adam at {rates}{decays}, gradients clipped to {s['clip']:g}; "
-            f"{s['seeds']} seeds, {s['members']} members; trained on {trained}{beyond}."
-        ] = None
+            f"{_members(s)}; trained on "
+        )
+        told.setdefault(how, {})[f"{trained}{beyond}"] = None
     shapes = {f"{r['net']} {_shape(r['settings']['shape'])}": None for r in results}
     devices = ", ".join(dict.fromkeys(r["device"] for r in results if r.get("device")))
     seconds = sum(r.get("seconds") or 0.0 for r in results)
     members = sum(r["solved"]["of"] for r in results if r["solved"])
     ran = f"{members} members in {seconds:,.0f} s of training" + (f" on {devices}" if devices else "")
-    return [*told, f"Shapes: {'; '.join(shapes)}.", f"{ran}."]
+    trainings = [f"{how}{'; '.join(lengths)}." for how, lengths in told.items()]
+    return [*trainings, f"Shapes: {'; '.join(shapes)}.", f"{ran}."]
+
+
+def _members(settings: Mapping[str, Any]) -> str:
+    counts = [(settings["seeds"], "seed"), (len(settings["rates"]), "rate"), (len(settings["weight_decays"]), "decay")]
+    told = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if name != "decay" or count > 1]
+    return f"{' × '.join(told)} = {settings['members']} members for each net"
 
 
 def _lengths(lengths: Sequence[int]) -> str:
@@ -135,18 +147,19 @@ def _shape(shape: Mapping[str, Any]) -> str:
 
 
 def _shorter(results: Sequence[Result]) -> list[str]:
-    """Ours, the paper's in brackets: what is so of all entries first, then what is so of some nets only."""
+    """Ours, the paper's in brackets: what is so of all entries first, then what is so of some nets or experiments."""
     about: dict[str, list[Result]] = {}
     for r in results:
         for item in (r["shorter"] or "").split(", "):
             about.setdefault(item, []).append(r)
     about.pop("", None)
     common = [item for item, own in about.items() if len(own) == len(results)]
-    others = [
-        f"{item}: {', '.join(dict.fromkeys(r['net'] for r in own))}"
-        for item, own in about.items()
-        if len(own) < len(results)
-    ]
+    nets = {r["net"] for r in results}
+    others = []
+    for item, own in about.items():
+        if len(own) < len(results):
+            which = "experiment" if {r["net"] for r in own} == nets else "net"
+            others.append(f"{item}: {', '.join(dict.fromkeys(r[which] for r in own))}")
     return [told for told in (", ".join(common), "; ".join(others)) if told]
 
 
@@ -156,8 +169,9 @@ def _legend(results: Sequence[Result]) -> str:
     called = dict.fromkeys(f"{p['called']} beside our {r['net']}" for r, p in _called(results))
     return "; ".join(
         [
-            "scores in per cent; best: the best member, which is the papers' statistic; ≥: members at or above, with "
-            "Wilson's 95 % interval of the share; learnt: members that solve it on lengths of training",
+            "scores in per cent; chance: the best constant answer on lengths of training; best: the best member, which "
+            "is the papers' statistic; ≥: members at or above, with Wilson's 95 % interval of the share; learnt: "
+            "members that solve it on lengths of training; s: seconds of training",
             *(f"{mark} {_LEGEND[mark]}" for mark in marks if mark),
             *called,
         ]
@@ -173,7 +187,8 @@ def _cell(result: Result, place: int) -> str:
     if len(result["quantities"]) <= place:
         return "not measured"
     quantity, solved = result["quantities"][place], result["solved"]
-    return f"{_published(quantity) or DASH} → {_percent(quantity['best'])} ({solved['count']}/{solved['of']})"
+    count = f" ({solved['count']}/{solved['of']})" if place == 0 else ""
+    return f"{_published(quantity) or DASH} → {_percent(quantity['best'])}{count}"
 
 
 def _published(quantity: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ class EvenPairs:
     longest: int = 40
 
     name: ClassVar[str] = "even-pairs"
-    summary: ClassVar[str] = "whether ab and ba stand an even number of times in a string"
+    summary: ClassVar[str] = "whether ab and ba stand an odd number of times in a string"
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:

@@ -96,7 +96,8 @@ def express(
             failed.append(f"'{found.name}' was wrong on {_wrong(check)}")
     if constructions(net) and net in nets and not failed and (large := too_large(made, net)):
         raise BadInput(large)
-    known = f"no witness is known for {net} on {made.name}{' in this shape' if shape else ''}, and no proof against one"
+    sizes = f"{' in this shape' if shape else ''} at these sizes of the task"
+    known = f"no witness is known for {net} on {made.name}{sizes}, and no proof against one"
     if (net, made.name) in REMARKS:
         known += f"; {REMARKS[net, made.name]}"
     reason = f"a witness failed its check: {'; '.join(failed)}" if failed else known

@@ -22,6 +22,7 @@ from theodolite.instruments.training.session import MemberSpec, Schedule, Sessio
 from theodolite.tasks.contract import Batch, TaskSpec, make_task
 
 from .groups import BATCHINGS, EASY, MLP, RNN, SQUARE, make, run, specs
+from .plain import CPU
 
 
 @pytest.mark.parametrize(
@@ -325,3 +326,16 @@ def test_lengths_to_look_at_are_spread_over_the_range(longest, count):
 def test_a_schedule_that_cannot_be_kept_is_refused(given, words):
     with pytest.raises(BadInput, match=words):
         Schedule(**{"steps": 5, **given})
+
+
+def test_a_net_that_solves_for_a_fixed_point_tells_how_often_it_arrives():
+    """One step cannot reach the tolerance, many can; other nets say nothing."""
+    shares = {}
+    for steps in (1, 60):
+        pairing = pair("equilibrium", make_task("parity-check", {"longest": 4}), {"width": 8, "steps": steps})
+        session = Session(
+            pairing, [MemberSpec("a", 0, Rates(1e-6, 0.0))], Schedule(0), Rule(), Batching(1, batched=False), CPU
+        )
+        ((finished, _),) = [session.advance()]
+        shares[steps] = finished[0].result["converged"]
+    assert shares == {1: 0.0, 60: 1.0}

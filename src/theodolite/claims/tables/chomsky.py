@@ -24,7 +24,7 @@ RATES = (3e-3, 1e-3, 3e-4)
 
 TRAINING: dict[Preset, Training] = {
     "quick": Training(steps=1_000, batch=32, seeds=2, rates=(3e-3, 1e-3), rows=16),
-    "full": Training(steps=10_000, batch=32, seeds=paper.SEEDS, rates=RATES, rows=32),
+    "full": Training(steps=6_000, batch=32, seeds=paper.SEEDS, rates=RATES, rows=32),
 }
 LONGEST: dict[Preset, int] = {"quick": 10, "full": paper.LONGEST}
 UNSEEN: dict[Preset, tuple[int, ...]] = {
@@ -96,8 +96,8 @@ def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         statement(
             "a network's place in the hierarchy tells on which tasks it is right beyond the lengths of training",
             paper.SOURCE,
-            f"an entry agrees if its best score and the published one are on the same side of {SOLVED}; it is open if "
-            "the best stays below where the published one does not, or where training lengths were not learnt either; "
+            f"an entry agrees if its best score and the published one are on the same side of {SOLVED:.0%}; it is open "
+            "if the best stays below where the published one does not, or where training lengths were not learnt; "
             "holds if none disagrees and none is open, fails if more disagree than agree",
             False if other > same else True if same == len(told) else None,
             f"{same} of {len(told)} agree, {other} disagree{': ' if wrong else ''}{', '.join(wrong)}, "
@@ -124,6 +124,6 @@ tables.add(
         list(_LEVEL),
         [*paper.NETS, *EXTRA],
         statements,
-        quick=("even-pairs", "parity-check", "reverse", "duplicate"),
+        quick=("parity-check", "reverse", "duplicate"),  # one of each level
     ),
 )

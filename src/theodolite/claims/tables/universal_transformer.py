@@ -16,22 +16,26 @@ from theodolite.theory import universal_transformer as paper
 from theodolite.theory.scores import Score, find
 
 TRAINING: dict[Preset, Training] = {
-    "quick": Training(steps=1_000, batch=32, seeds=2, rates=(3e-3, 1e-3), rows=64),
-    "full": Training(steps=10_000, batch=64, seeds=5, rates=(1e-3, 3e-4), rows=128),
+    "quick": Training(steps=1_200, batch=64, seeds=2, rates=(5e-3, 2e-3), rows=64),
+    "full": Training(steps=10_000, batch=32, seeds=5, rates=(1e-3, 3e-4), rows=128),
 }
-LONGEST: dict[Preset, int] = {"quick": 5, "full": paper.LONGEST}
-FARTHEST: dict[Preset, int] = {"quick": 20, "full": paper.FARTHEST}
+LONGEST: dict[Preset, int] = {"quick": 3, "full": paper.LONGEST}
+FARTHEST: dict[Preset, int] = {"quick": 12, "full": paper.FARTHEST}
+
+
+def _shapes(recurrent: int, depth: int, steps: int, width: int, heads: int, offsets: int) -> dict[str, dict[str, Any]]:
+    """Positions start at one of `offsets` places: enough of them to cover the lengths of the test."""
+    attending = {"width": width, "heads": heads, "positions": "random-offset", "offset_range": offsets}
+    return {
+        "lstm": {"width": recurrent},
+        "transformer": {"depth": depth, **attending},
+        "universal-transformer": {"depth": steps, **attending},
+    }
+
+
 SHAPES: dict[Preset, dict[str, dict[str, Any]]] = {
-    "quick": {
-        "lstm": {"width": 32},
-        "transformer": {"depth": 2, "width": 32, "heads": 4, "positions": "random-offset"},
-        "universal-transformer": {"depth": 4, "width": 32, "heads": 4, "positions": "random-offset"},
-    },
-    "full": {
-        "lstm": {"width": 256},
-        "transformer": {"depth": 4, "width": 128, "heads": 8, "positions": "random-offset"},
-        "universal-transformer": {"depth": 8, "width": 128, "heads": 8, "positions": "random-offset"},
-    },
+    "quick": _shapes(64, 2, 3, 32, 4, offsets=32),
+    "full": _shapes(256, 4, 8, 128, 8, offsets=1000),
 }
 TASK_ARGS: dict[str, dict[str, Any]] = {"copy": {"symbols": 10}, "reverse": {"symbols": 10}, "decimal-addition": {}}
 MARGIN = 0.05
@@ -72,18 +76,23 @@ def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """The order of the published table, task by task."""
     rule = (
         f"best member's {paper.SYMBOLS}: holds if the Universal Transformer's is above each other's by more than "
-        f"{MARGIN}, fails if it is below one by more than that, open otherwise"
+        f"{100 * MARGIN:.0f} points; fails if it is below one by more than that, though some member learnt the lengths "
+        "of training; open otherwise"
     )
     told = []
     for task in dict.fromkeys(r["task"] for r in results):
-        best = {r["net"]: r["quantities"][0]["best"] for r in results if r["task"] == task and r["quantities"]}
+        found = {r["net"]: r for r in results if r["task"] == task and r["quantities"]}
+        best = {net: r["quantities"][0]["best"] for net, r in found.items()}
         own = best.pop("universal-transformer", None)
         others = {net: value for net, value in best.items() if value is not None}
         if own is None or len(others) < len(paper.NETS) - 1:
             continue
-        ahead = own - max(others.values())
-        verdict = True if ahead > MARGIN else False if ahead < -MARGIN else None
-        detail = f"{own:.2f} against {', '.join(f'{value:.2f} ({net})' for net, value in others.items())}"
+        ahead, learnt = own - max(others.values()), found["universal-transformer"]["learnt"]["count"]
+        verdict = True if ahead > MARGIN else False if ahead < -MARGIN and learnt else None
+        detail = (
+            f"{own:.1%} against {', '.join(f'{value:.1%} ({net})' for net, value in others.items())}; "
+            f"{learnt} of its members learnt the lengths of training"
+        )
         text = f"on {task} the Universal Transformer gets more symbols right than the LSTM and the Transformer"
         told.append(statement(text, paper.SOURCE, rule, verdict, detail))
     return told
@@ -100,4 +109,4 @@ TABLE = TrainedTable(
     shorter=shorter,
 )
 
-tables.add("universal-transformer", TABLE.as_published(paper.TASKS, paper.NETS, statements))
+tables.add("universal-transformer", TABLE.as_published(paper.TASKS, paper.NETS, statements, quick=("copy", "reverse")))

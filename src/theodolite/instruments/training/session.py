@@ -23,6 +23,7 @@ from theodolite.instruments.training.optimiser import Optimiser, Rates, Rule
 from theodolite.instruments.training.pairing import Pairing
 from theodolite.instruments.training.program import Batching, Program
 from theodolite.measurement import seed_of
+from theodolite.nets.contract import Converging
 from theodolite.nets.load import seeded
 from theodolite.tasks.contract import Batch, Task, TaskSpec
 
@@ -241,7 +242,7 @@ class Session:
                 status = "solved" if confirmed[row] else "unsolved"
             if status == "solved":
                 self.solved.setdefault(key, self.step)
-            result = self._result(key, row, status, trained, unseen)
+            result = self._result(key, row, status, trained, unseen, self._converged(last, row))
             finished.append(Finished(key, result, 0.0, str(self.program.batching), last.members.state(row)))
         share = (time.perf_counter() - started) / max(1, len(finished))
         self.gone |= {f.key for f in finished}
@@ -249,7 +250,13 @@ class Session:
         return [replace(f, seconds=self.seconds[f.key] + share) for f in finished]
 
     def _result(
-        self, key: str, row: int, status: Status, trained: Evaluation, unseen: Evaluation | None
+        self,
+        key: str,
+        row: int,
+        status: Status,
+        trained: Evaluation,
+        unseen: Evaluation | None,
+        converged: float | None,
     ) -> dict[str, Any]:
         spec = self.task.spec
         by_length = []
@@ -264,6 +271,7 @@ class Session:
             "unseen": None if diverged or unseen is None else float(unseen.mean[row]),
             "exact": None if diverged else _exact(spec, trained, row),
             "unseen_exact": None if diverged or unseen is None else _exact(spec, unseen, row),
+            "converged": converged,
             "by_length": [] if diverged else by_length,
             "trained_lengths": None if spec.lengths is None else list(spec.lengths),
             "chance": spec.chance,
@@ -273,6 +281,17 @@ class Session:
             "curve": self.curves[key],
             "parameters": self.program.members.parameter_count,
         }
+
+    def _converged(self, program: Program, row: int) -> float | None:
+        """Of a net that solves for a fixed point: the share of inputs of the longest training length that reach it."""
+        if not isinstance(program.members.module, Converging) or self.task.spec.lengths is None:
+            return None
+        generator = self._generator("convergence", self.step)
+        batch = self.task.sample(1, self.schedule.rows, self.task.spec.lengths[1], generator)
+        read = program.members.pairing.feed(batch.inputs[0], program.one_hot)
+        with torch.no_grad(), program.members.alone(row) as module:
+            assert isinstance(module, Converging)
+            return module.convergence(read).share
 
     def _evaluate(self, lengths: Sequence[int | None], what: str, program: Program | None = None) -> Evaluation:
         """Vectors have one place to look at, so they get as many rows there as strings get over their lengths."""
