@@ -106,6 +106,25 @@ def test_weights_and_gradients_batched_along_any_axis_are_those_one_by_one(kind,
         torch.testing.assert_close(together[i], alone, rtol=0, atol=1e-14)
 
 
+@KINDS
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_logit_that_is_no_number_spoils_its_own_row_and_no_other(kind, wrong, dtype):
+    logits, incoming = normal(3, 4, 6, scale=2.0).to(dtype), normal(3, 4, 6, seed=1).to(dtype)
+    spoilt = logits.clone()
+    spoilt[1, 2, 3], spoilt[2, 0, :] = wrong, wrong
+    fine = torch.ones(3, 4, dtype=torch.bool)
+    fine[1, 2] = fine[2, 0] = False
+    step = torch.func.vmap(torch.func.grad(lambda z, form: (MAPS[kind](z) * form).sum()))
+    for found, truth in (
+        (MAPS[kind](spoilt), MAPS[kind](logits)),
+        (torch.func.vmap(MAPS[kind])(spoilt), MAPS[kind](logits)),
+        (step(spoilt, incoming), step(logits, incoming)),
+    ):
+        assert found[~fine].isnan().any(dim=-1).all()
+        assert torch.equal(found[fine], truth[fine])
+
+
 @given(ROWS, st.floats(1e-6, 1.0))
 def test_thresholded_weights_are_softmax_weights_cut_off_and_scaled_up(rows, threshold):
     for row, found in zip(rows, thresholded(torch.tensor(rows, dtype=torch.float64), threshold).tolist(), strict=True):
@@ -251,7 +270,7 @@ def test_a_variant_is_the_transformer_with_that_argument_however_it_is_built(nam
         ({"threshold": "much"}, r"threshold of 'transformer' is a number, such as 0\.1, not 'much'"),
         ({"threshold": True}, "threshold of 'transformer' is a number"),
         ({"threshold": math.nan}, "threshold of 'transformer' is a number"),
-        ({"offset_range": 0}, "offset range must be a whole number of at least 1, not 0"),
+        ({"offset_range": 0}, "offset_range of .transformer. must be a whole number of at least 1, not 0"),
     ],
 )
 def test_what_no_attention_has_is_refused_in_a_sentence(arguments, message):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 import torchdeq
@@ -129,6 +131,97 @@ def test_a_row_that_does_not_arrive_keeps_the_best_it_met(solver):
     else:
         torch.testing.assert_close(found.z[0], truth[0, :, 0])
     assert float(found.residual[1]) <= 1e-10
+
+
+@pytest.mark.parametrize("solver", list(SOLVERS))
+def test_a_row_that_overflows_keeps_the_best_it_met(solver):
+    """3z² + 1 has no fixed point: steps leave every number behind, and what was met before must remain."""
+    g = lambda z: 3 * z * z + 1
+    start, met = torch.tensor([[1.0, 0.5]]), []
+
+    def watched(z: Tensor) -> Tensor:
+        met.append((float((g(z) - z).norm() / (1 + z.norm())), g(z)))
+        return g(z)
+
+    found = solve(watched, start, solver, 1e-9, 200)
+    assert not bool(found.reached)
+    assert int(found.steps) == 200
+    residual, best = min((each for each in met if not math.isnan(each[0])), key=lambda each: each[0])
+    assert bool(found.z.isfinite().all())
+    assert torch.equal(found.z, best)
+    assert float(found.residual) == pytest.approx(residual, rel=1e-6)
+    if solver == "picard":
+        assert math.isnan(met[-1][0])
+
+
+def test_a_row_that_starts_at_no_number_takes_the_first_number_it_meets():
+    g = lambda z: torch.where(z.isnan(), 0.25, 0.5 * z + 1)
+    found = solve(g, torch.tensor([[float("nan")]]), "picard", 1e-6, 60)
+    assert bool(found.reached)
+    torch.testing.assert_close(found.z, torch.tensor([[2.0]]), rtol=0, atol=1e-5)
+
+
+SCALES = [10.0**k for k in range(-8, 9, 4)]
+
+
+def scaled_gradients(net: Equilibrium, x: Tensor, form: Tensor, scale: float, path: str) -> Tensor:
+    """Of scale · ⟨form, net(x)⟩ by all weights in one row, divided by the scale; batched: by two members at once."""
+    weights = {name: weight.detach() for name, weight in net.named_parameters()}
+    loss = lambda weights: scale * (torch.func.functional_call(net, weights, (x,)) * form).sum()
+    if path == "vmap":
+        members = {name: torch.stack((weight, weight)) for name, weight in weights.items()}
+        slopes = {name: slope[1] for name, slope in torch.func.vmap(torch.func.grad(loss))(members).items()}
+    else:
+        leaves = {name: weight.requires_grad_() for name, weight in weights.items()}
+        found = torch.autograd.grad(loss(leaves), list(leaves.values()), create_graph=path == "twice")
+        slopes = dict(zip(leaves, found, strict=True))
+    return torch.cat([slope.detach().flatten() for slope in slopes.values()]) / scale
+
+
+@pytest.mark.parametrize("path", ["once", "twice", "vmap"])
+@pytest.mark.parametrize("solver", list(SOLVERS))
+def test_the_gradient_does_not_depend_on_the_scale_of_the_loss(solver, path):
+    """At a tolerance anyone trains with: the same number of steps, hence the same gradient but for rounding."""
+    net = built(solver=solver, tolerance=1e-4, steps=30)
+    x, form = normal(3, 5, 3), normal(3, 5, 1, seed=1) * torch.tensor([1.0, 1e-6, 0.0]).double().view(3, 1, 1)
+    truth = scaled_gradients(net, x, form, 1.0, path)
+    assert truth.norm() > 0.1
+    for scale in SCALES:
+        assert (scaled_gradients(net, x, form, scale, path) - truth).norm() < 1e-9 * truth.norm()
+    assert torch.equal(scaled_gradients(net, x, form, 2.0**-40, path), truth)
+    single = net.float(), x.float(), form.float()
+    truth = scaled_gradients(*single, 1.0, path)
+    for scale in SCALES:
+        assert (scaled_gradients(*single, scale, path) - truth).norm() < 1e-6 * truth.norm()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-8, 1e8])
+def test_the_gradient_of_a_gradient_does_not_depend_on_the_scale_of_the_loss_and_rows_without_one_have_none(scale):
+    weight, x = (0.3 * normal(4, 4)).requires_grad_(), normal(3, 4, seed=1).requires_grad_()
+    step = lambda z, weight, x: torch.tanh(z @ weight.T + x)
+    form, other = normal(3, 4, seed=2) * torch.tensor([[1.0], [0.0], [1e-9]]), normal(3, 4, seed=3)
+
+    def slopes(scale: float) -> tuple[Tensor, Tensor]:
+        z = implicit(step, torch.zeros_like(x), weight, x, solving=Solving("anderson", 1e-6))
+        (first,) = torch.autograd.grad((scale * z * form).sum(), x, create_graph=True)
+        return first / scale, torch.autograd.grad((first * other).sum(), weight)[0] / scale
+
+    for found, truth in zip(slopes(scale), slopes(1.0), strict=True):
+        torch.testing.assert_close(found, truth, rtol=1e-9, atol=1e-14)
+        assert truth.norm() > 0.01
+    assert bool((slopes(scale)[0][1] == 0).all())
+
+
+def test_a_sequence_that_arrives_hides_later_tokens_within_the_tolerance_and_one_that_does_not_may_show_them():
+    x = normal(6, 8, 3)
+    other = torch.cat((x[:, :5], 3 * normal(6, 3, 3, seed=1)), dim=1)
+    seen = {}
+    for steps in (3, 60):
+        net = built(solver="anderson", tolerance=1e-10, steps=steps)
+        assert {net.convergence(each).share for each in (x, other)} == {float(steps == 60)}
+        seen[steps] = float((net(x) - net(other)).detach()[:, :5].abs().max())
+    assert seen[60] < 1e-8
+    assert seen[3] > 1e-5
 
 
 def test_elimination_solves_positive_definite_systems_of_any_size():

@@ -1,6 +1,7 @@
 """From a row of logits to weights that sum to 1: softmax, and three maps that give exactly 0 to what falls far behind.
 
-A logit of −∞ has weight 0 and gradient 0 in all of them; a row needs one that is finite.
+A logit of −∞ has weight 0 and gradient 0 in all of them; a row needs one that is finite. A row with NaN or +∞ has no
+weights: all of them are NaN, and other rows do not notice.
 
 - softmax: every weight is positive, so that n tokens within a range of logits r have at least e^−r / n each.
 - thresholded: softmax weights below a share of the largest are set to 0 and the others are scaled up to sum to 1.
@@ -126,7 +127,8 @@ def _descending(x: Tensor) -> tuple[Tensor, Tensor]:
 def _last(tau: Tensor, ordered: Tensor) -> Tensor:
     """τ at the end of the support, which begins with the first of a row; rounding must not bring in what is clamped."""
     tau = tau.clamp(min=-1)
-    return tau.gather(-1, (ordered > tau).sum(dim=-1, keepdim=True) - 1)
+    support = (ordered > tau).sum(dim=-1, keepdim=True)
+    return tau.gather(-1, (support - 1).clamp(min=0))  # nothing is above a τ of NaN: such a row takes its first, NaN
 
 
 def _projected(gradient: Tensor, slope: Tensor) -> Tensor:

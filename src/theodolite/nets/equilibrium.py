@@ -90,8 +90,9 @@ class Equilibrium(nn.Module):
 
     At most `steps` applications of f, forward and again for the gradient; a sequence that has not reached `tolerance`
     by then takes the best it has met. Nothing holds f to be a contraction in training: `convergence` says whether
-    sequences still arrive. Padding takes no part. With a causal mask a token's value depends on later ones within the
-    tolerance only, through the step at which its sequence stops.
+    sequences still arrive. Padding takes no part. With a causal mask a token's value depends on later ones through the
+    steps of its sequence's solver: as far as the tolerance leaves the fixed point open where the sequence arrives,
+    without a bound where it does not.
     """
 
     def __init__(

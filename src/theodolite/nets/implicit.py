@@ -2,7 +2,8 @@
 
 At z* = f(z*, θ), dz*/dθ = (1 − ∂f/∂z)⁻¹ ∂f/∂θ. Backward therefore solves u = (∂f/∂z)ᵀ u + v for the incoming gradient v
 and gives (∂f/∂θ)ᵀ u: exact whatever way z* was found, with the memory of one application of f. That u is a fixed point
-too, found by the same operation, so gradients of gradients are exact as well.
+too, found by the same operation, so gradients of gradients are exact as well. The equation is linear in v: it is solved
+for v of length 1 in every row and scaled back, so that a tolerance means the same whatever the scale of a loss.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ def _plain(ctx: Any, z: Tensor, v: Tensor, inputs: list[Tensor], constants: list
         z = z.detach().requires_grad_()
         inputs = [x.detach().requires_grad_(need) for x, need in zip(inputs, ctx.needs_input_grad[4:], strict=False)]
         value = ctx.bind(*inputs, *constants)(z)
-    u = ctx.solving.of(lambda u: torch.autograd.grad(value, z, u, retain_graph=True)[0] + v, v).z
+    v, length = _unit(v)
+    u = length * ctx.solving.of(lambda u: torch.autograd.grad(value, z, u, retain_graph=True)[0] + v, v).z
     needed = [x for x in inputs if x.requires_grad]
     slopes = iter(torch.autograd.grad(value, needed, u, allow_unused=True) if needed else ())
     return [next(slopes) if x.requires_grad else None for x in inputs]
@@ -99,6 +101,22 @@ def _transformed(ctx: Any, z: Tensor, v: Tensor, inputs: list[Tensor], constants
         _, pull, *_ = torch.func.vjp(bind(*given), z)
         return lambda u: pull(u)[0] + v
 
-    u = _Implicit.apply(adjoint, ctx.solving, 2 + ctx.count, v, z, v, *inputs, *constants)
+    v, length = _unit(v)
+    u = length * _Implicit.apply(adjoint, ctx.solving, 2 + ctx.count, v, z, v, *inputs, *constants)
     _, pull, *_ = torch.func.vjp(lambda *inputs: bind(*inputs, *constants)(z), *inputs)
     return pull(u)
+
+
+def _unit(v: Float[Tensor, "*row size"]) -> tuple[Float[Tensor, "*row size"], Float[Tensor, "*row 1"]]:
+    """Rows of length 1, and what they were divided by, a constant to gradients; a row of zeros is divided by 1.
+
+    By the largest entry first: squares of float32 numbers below 1e-19 are 0.
+    """
+    largest = _or_one(v.detach().abs().amax(dim=-1, keepdim=True))
+    v = v / largest
+    length = _or_one(v.detach().norm(dim=-1, keepdim=True))
+    return v / length, largest * length
+
+
+def _or_one(x: Tensor) -> Tensor:
+    return torch.where(x == 0, 1.0, x)

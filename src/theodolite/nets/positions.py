@@ -70,8 +70,8 @@ class RandomOffset(nn.Module):
     """Sinusoidal positions counted from a number that is drawn for every row while training, and from 0 otherwise.
 
     Positions up to `most` are thus met in training however short its inputs are (Dehghani et al. 2019, Section 3.2),
-    and what is learnt about one stretch of them is tried on all others. `most` itself is drawn too; 0 draws nothing
-    but 0. The draw is torch's own, as dropout's is: batched over an ensemble, every member has its own.
+    and what is learnt about one stretch of them is tried on all others. `most` itself is drawn too. The draw
+    is torch's own, as dropout's is: batched over an ensemble, every member has its own.
     """
 
     def __init__(self, width: int, most: int) -> None:

@@ -29,7 +29,7 @@ _GLANCE = 4  # steps between two looks at whether all rows are done on a GPU, wh
 class Solution:
     """`steps`: evaluations of g until the residual ‖g(z) − z‖ reached the tolerance, relative to 1 + ‖z‖; the number
     of steps allowed where it did not, and `reached` is false. `residual` is the least that was met, and `z` the value
-    of g there."""
+    of g there; they are NaN only where no residual was a number."""
 
     z: Float[Tensor, "*row size"]
     steps: Int[Tensor, "*row"]
@@ -74,7 +74,7 @@ def solve(
         value = g(z)
         residual = value - z
         size = _size(residual, z)
-        better = open_ & ~(size >= least)
+        better = open_ & ((size < least) | least.isnan())  # what is no number is never better than a number
         kept = torch.where(better.unsqueeze(-1), value, kept)
         least = torch.where(better, size, least)
         taken = taken + open_
