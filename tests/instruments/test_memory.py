@@ -7,8 +7,9 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput
-from theodolite.instruments.memory import state_size
+from theodolite.instruments.memory import _Past, state_size
 from theodolite.measurement import Measurement
+from theodolite.nets.load import blueprint, seeded
 from theodolite.nets.lstm import lstm
 from theodolite.nets.transformer import Transformer
 
@@ -196,6 +197,77 @@ def test_a_state_beyond_the_limit_is_not_given_a_number():
         state_size("lstm", most=3)
     with pytest.raises(BadInput, match="did you mean 'width'"):
         state_size("lstm", widht=3)
+
+
+@pytest.mark.parametrize(
+    ("net", "shape", "carried"),
+    [
+        ("delta-net", {"heads": 4, "depth": 1}, 4 * 2**2 + 3 * 7),
+        ("delta-net", {"heads": 4, "depth": 2}, 2 * (4 * 2**2 + 3 * 7)),
+        ("state-space", {"heads": 4, "depth": 1, "state": 4}, 4 * 8 + 3 * 7),
+        ("state-space", {"depth": 1, "state": 4, "selective": False}, 2 * 4 * 8),
+    ],
+)
+def test_rounding_is_never_counted(net, shape, carried):
+    """A chunked recurrence amplifies it: values far above the smallest of a double, and none of them is carried."""
+    found = state_size(net, width=8, **shape)
+    told = found.diagnostics
+    assert 0.8 * carried < told["at_least"] <= carried
+    assert found.value == carried if told["resolved"] else told["at_most"] is None
+
+
+@pytest.mark.parametrize("tokens", [8, 16, 32])
+def test_rounding_is_not_counted_however_long_the_past(tokens):
+    with seeded(0):
+        past = _Past(blueprint("delta-net", width=8, heads=4, depth=1), 0, 60.0)
+        assert past.rank(tokens, 24, 256).rank == 4 * 2**2 + 3 * 7
+
+
+def test_units_that_are_flat_leave_a_bound_from_below():
+    """Of 16 units and 3 cells of 8 numbers, ReLUs that are off at this past show nothing; tanh shows all."""
+    found = state_size("stack-rnn", stack=3, width=16)
+    assert found.diagnostics["at_least"] < 16 + 3 * 8
+    assert not found.diagnostics["resolved"]
+    assert found.diagnostics["at_most"] is None
+    smooth = state_size("stack-rnn", stack=3, width=16, activation="tanh")
+    assert smooth.value == 16 + 3 * 8 == smooth.diagnostics["at_least"] == smooth.diagnostics["at_most"]
+    assert smooth.diagnostics["resolved"]
+
+
+def test_a_state_that_still_grows_unresolved_has_no_number():
+    found = state_size("stack-rnn", width=8, cell=2, seconds=60)
+    sizes = list(found.diagnostics["sizes"].values())
+    assert sizes[-1] > sizes[-2]
+    assert found.value is None
+    assert not found.diagnostics["resolved"]
+    assert f"at least {max(sizes)} numbers, and not resolved" in found.diagnostics["reason"]
+
+
+class Slow(nn.Module):
+    """A sum of all tokens, whose work a clock that is turned by hand counts: a second for a row of 64 tokens."""
+
+    spent = 0.0  # by all copies together
+
+    def forward(self, x):
+        Slow.spent += x.shape[0] * x.shape[1] / 64
+        return x.cumsum(dim=1).cumsum(dim=1) * x
+
+
+def test_a_net_that_is_too_slow_is_given_up_with_what_is_known(monkeypatch):
+    net = Slow()
+    monkeypatch.setattr(Slow, "spent", 0.0)
+    monkeypatch.setattr("theodolite.instruments.memory._clock", lambda: Slow.spent)
+    found = state_size(net, tokens=4, features=3, seconds=40.0)
+    assert found.value is None
+    assert "too slow to probe in 40 s" in found.diagnostics["reason"]
+    assert 0 < Slow.spent <= 40
+    assert not found.diagnostics["resolved"]
+    assert (found.diagnostics["at_least"], found.diagnostics["at_most"]) == (6, None)
+    hasty = state_size(net, tokens=4, features=3, seconds=10.0)
+    assert hasty.value is None
+    assert "at_least" not in hasty.diagnostics
+    patient = state_size(net, tokens=4, features=3, seconds=1e6)
+    assert patient.value == 2 * 3
 
 
 def test_the_measurement_can_be_stored_and_nothing_global_is_touched():

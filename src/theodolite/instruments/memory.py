@@ -7,7 +7,8 @@ grows; a convolution's stops growing at the length of its window.
 
 The rank is that of almost all nets of the architecture, so it is taken on a copy whose inputs and outputs are wide
 and whose weights are drawn: then few tokens fill the state, and forgetting hides nothing. Every rank found is a lower
-bound.
+bound: a singular value counts only above the rounding of this computation, which the same one in single precision
+shows.
 """
 
 from __future__ import annotations
@@ -19,29 +20,39 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from theodolite.errors import BadInput
 from theodolite.measurement import Measurement, Provenance
 from theodolite.nets.contract import ALIASES
 from theodolite.nets.load import Blueprint, blueprint, seeded
 
-TOLERANCE = 2e-14  # of the largest singular value; rounding leaves a few 1e-16
+TOLERANCE = 2e-14  # of the largest singular value, at least; rounding leaves a few 1e-16 where nothing amplifies it
+_FINER = (
+    torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps
+)  # rounding in double, as part of that in single
+_MARGIN = 4.0  # between rounding as estimated and a value that counts
 _STRONG = 1e-7  # a last singular value above this has nothing hidden below the tolerance
-_CLEAR = 1e-11  # above this, two draws that agree are believed; below, the values fade into rounding
+_CLEAR = 500.0  # times what counts: above, two draws that agree are believed; below, values fade into rounding
 _GAINS = (1.0, 2.0, 3.0, 4.0)  # of the weights: deep stacks of gates hand on more with larger ones
 _SURPLUS = 8  # rows beyond the rank, which a larger rank would have filled
 _FIRST_ROWS = 64
 _FAR = 32  # tokens over which a state must grow before it is said to grow for ever
 _OLDEST = 256  # tokens of the past among which the window's end is looked for
 _WIDEST = 512
+# Activations whose derivative is exactly 0 over a range; a clamp is left out, which mostly guards a division.
+_FLAT = frozenset({"relu", "threshold", "hardtanh", "hardsigmoid", "hardshrink", "softshrink"})
 
 
-def state_size(net: str | nn.Module | Callable[..., Any], seed: int = 0, most: int = 1024, **shape: Any) -> Measurement:
+def state_size(
+    net: str | nn.Module | Callable[..., Any], seed: int = 0, most: int = 1024, seconds: float = 8.0, **shape: Any
+) -> Measurement:
     """Numbers a sequence net carries from the past into the future; None where it grows with the past.
 
-    `most` bounds the rank that is resolved, and with it the time. In the diagnostics, `sizes` are the ranks by length
-    of the past, `growth_per_token` is how the last of them grew, `at_least` and `at_most` are what is certain of the
-    value, and `reason` says why there is none.
+    `most` bounds the rank that is resolved; about `seconds` are spent, and a net that would need more is given up with
+    what is known by then. In the diagnostics, `sizes` are the ranks by length of the past, `growth_per_token`
+    is how the last of them grew, `at_least` and `at_most` enclose the value and meet where it is `resolved` (None: no
+    bound from above), and `reason` says why there is no value.
     """
     if most < 2 * _SURPLUS:
         raise BadInput(f"a state size resolved up to {most} numbers says nothing: use at least {2 * _SURPLUS}")
@@ -49,7 +60,7 @@ def state_size(net: str | nn.Module | Callable[..., Any], seed: int = 0, most: i
     plan = blueprint(net, **shape)
     try:
         with seeded(seed):
-            value, found = _measure(plan, seed, most)
+            value, found = _measure(plan, seed, most, seconds)
     except _NotMeasured as reason:
         value, found = None, {"reason": str(reason)}
     return Measurement(
@@ -67,29 +78,43 @@ class _NotMeasured(Exception):
     """Why this net has no state size here."""
 
 
+class _NotFinite(_NotMeasured):
+    """These weights, or this precision, overflow."""
+
+
+class _TooSlow(_NotMeasured):
+    """The next evaluation would take longer than there is time for."""
+
+
 @dataclass(frozen=True)
 class _Rank:
     rank: int
     weakest: float = 1.0  # the last singular value that counts, relative to the largest
+    least: float = TOLERANCE  # what it must exceed to count
+    local: bool = False  # where some units may be flat: other pasts may show more
     agreed: bool = False  # other weights gave the same rank and none a larger one
     filled: bool = False  # as many as there are numbers in the past: more tokens or features may show more
     capped: bool = False  # as many as there are rows
 
     @property
     def strong(self) -> bool:
-        return self.weakest > _STRONG and not self.capped
+        return self.weakest > _STRONG and not self.capped and not self.local
+
+    @property
+    def clear(self) -> bool:
+        return self.weakest > _CLEAR * self.least
 
     @property
     def resolved(self) -> bool:
         return self.strong or self.agreed
 
 
-def _measure(plan: Blueprint, seed: int, most: int) -> tuple[int | None, dict[str, Any]]:
+def _measure(plan: Blueprint, seed: int, most: int, seconds: float) -> tuple[int | None, dict[str, Any]]:
     if plan.kind != "sequence":
         raise _NotMeasured("the net reads a vector, which has no past")
     if plan.vocab is not None:
         raise _NotMeasured("the net reads ids, which have no derivatives")
-    past, depth = _Past(plan, seed), _argument(plan, "depth")
+    past, depth = _Past(plan, seed, seconds), _argument(plan, "depth")
     shortest = max(depth or 4, 2)  # every layer takes a token to fill its part of the state
     features = past.widened(shortest, most)
     past.wide = features is not None
@@ -107,14 +132,14 @@ def _of_window(past: _Past, window: int, features: int, most: int) -> tuple[int,
     bound = past.bound(window, features) if window else 0
     rows = bound + _SURPLUS if bound + _SURPLUS <= most else min(most, _FIRST_ROWS)
     found = past.rank(window, features, rows, rows) if bound else _Rank(0)
-    certain = found.rank == bound or (found.strong and past.wide)
+    certain = found.rank == bound or (past.wide and (found.strong or (found.local and found.agreed)))
     return found.rank if certain else bound, {
         "sizes": {window: found.rank},
         "growth_per_token": 0.0,
         "window": window,
         "resolved": certain,
         "at_least": found.rank,
-        "at_most": bound,
+        "at_most": found.rank if certain else bound,
     }
 
 
@@ -124,8 +149,16 @@ def _of_lengths(
     """A past without an end: its size at doubled lengths, until it stays or grows as it did before."""
     ranks: list[tuple[int, _Rank]] = [(0, _Rank(0))]
     slopes: list[float] = []
+    slow: _TooSlow | None = None
     for length in [shortest << k for k in range(6 if past.wide else 4)]:
-        (earlier, before), now = ranks[-1], past.rank(length, features, most, ranks[-1][1].rank + 2 * _SURPLUS)
+        earlier, before = ranks[-1]
+        try:
+            now = past.rank(length, features, most, before.rank + 2 * _SURPLUS)
+        except _TooSlow as reason:
+            if not slopes:
+                raise
+            slow = reason
+            break
         ranks.append((length, now))
         slopes.append((now.rank - before.rank) / (length - earlier))
         # A state that fills slows down first; where the depth is not known, one more length is asked for. One that is
@@ -134,33 +167,43 @@ def _of_lengths(
         steady = full_view and len(slopes) > (1 if known_depth else 2) and slopes[-1] > 0.95 * slopes[-2]
         if slopes[-1] <= 0 or now.capped or (steady and not (now.filled and not past.wide)):
             break
-    last, largest = ranks[-1][1], max(rank.rank for _, rank in ranks)
-    # Singular values that fade into rounding hide more with every token: the largest rank is then a lower bound.
-    grows = slopes[-1] > 0 and len(slopes) > 1 and (last.resolved or last.capped)
+    (length, last), largest = ranks[-1], max(rank.rank for _, rank in ranks)
+    known = {"sizes": {tokens: rank.rank for tokens, rank in ranks[1:]}, "window": None, "at_least": largest}
+    if slow is not None:
+        reason = f"{slow}; it is at least {largest} numbers"
+        return None, {**known, "growth_per_token": None, "resolved": False, "at_most": None, "reason": reason}
+    # A past that is longer can carry no less: what became less is hidden, by rounding or by units that are flat here.
+    resolved = last.resolved and last.rank == largest
+    grows = slopes[-1] > 0 and len(slopes) > 1 and (resolved or last.capped)
     found = {
-        "sizes": {length: rank.rank for length, rank in ranks[1:]},
+        **known,
         "growth_per_token": slopes[-1] if grows else 0.0,
-        "window": None,
-        "resolved": last.resolved,
-        "at_least": largest,
-        "at_most": None,
+        "resolved": resolved,
+        "at_most": largest if resolved and slopes[-1] <= 0 else None,
     }
     if grows and last.filled:
-        return None, {**found, "reason": f"it is at least {largest} numbers, all that {ranks[-1][0]} tokens hold"}
+        return None, {**found, "reason": f"it is at least {largest} numbers, all that {length} tokens hold"}
     if grows:
         return None, {**found, "reason": "it grows with the past"}
     if last.capped:
         return None, {**found, "growth_per_token": None, "reason": f"it is more than {most - _SURPLUS} numbers"}
+    if slopes[-1] > 0:
+        reason = f"it is at least {largest} numbers, and not resolved: more showed up to a past of {length} tokens"
+        return None, {**found, "growth_per_token": None, "resolved": False, "reason": reason}
     return largest, found
 
 
 class _Past:
     """The architecture with a past to differentiate by; nets, pasts and futures come from one seed."""
 
-    def __init__(self, plan: Blueprint, seed: int) -> None:
+    def __init__(self, plan: Blueprint, seed: int, seconds: float) -> None:
         self.plan, self.seed, self.wide = plan, seed, False
+        self.seconds, self.started, self.pace = seconds, _clock(), 0.0  # pace: seconds for a row's token
         own = getattr(self._build(None, None, 1.0, seed), "features", None) if plan.registered else None
         self.features = int(own or plan.shape.get("features", 1))
+        with _Flat() as seen:
+            self._rows(1, self.features, 1)
+        self.flat, self.pace = seen.found, 0.0  # the first pass warms up and says nothing of the pace
 
     def widened(self, tokens: int, most: int) -> int | None:
         """Features beyond what the net takes in per token; None if it has no such limit, or cannot be widened.
@@ -191,42 +234,84 @@ class _Past:
     def rank(self, tokens: int, features: int, most: int, rows: int = _FIRST_ROWS) -> _Rank:
         """The largest of several draws of the weights, each of which is a lower bound.
 
-        One draw is enough where its last singular value is strong, two where they agree on the largest.
+        One draw is enough where its last singular value is strong, two where they agree on the largest. Units that are
+        flat at one past, as half of all ReLUs are, may carry something at another: all draws must then agree.
         """
         rows = min(max(rows, _FIRST_ROWS), most)
         best = self._rank(tokens, features, most, rows, _GAINS[0], self.seed)
-        for attempt, gain in enumerate(_GAINS[1:] if not self.plan.built else (), start=1):
+        ranks = [best]
+        for attempt, gain in enumerate(_GAINS[1:] if self.flat or not self.plan.built else (), start=1):
             if best.strong or best.capped or best.agreed:
                 break
-            other = self._rank(tokens, features, most, rows, gain, self.seed + attempt)
-            if other.rank == best.rank and max(other.weakest, best.weakest) > _CLEAR:
+            try:
+                other = self._rank(tokens, features, most, rows, gain, self.seed + attempt)
+            except _NotFinite:
+                continue
+            ranks.append(other)
+            if not self.flat and other.rank == best.rank and (other.clear or best.clear):
                 best = replace(best, agreed=True)
             best = max(best, other, key=lambda each: each.rank)
+        if best.local and all(each.rank == best.rank and each.clear for each in ranks):
+            best = replace(best, agreed=True)
         return best
 
     def _rank(self, tokens: int, features: int, most: int, rows: int, gain: float, seed: int) -> _Rank:
-        matrix = torch.empty(0, tokens * features, dtype=torch.float64)
+        drawn: dict[torch.dtype, list[Tensor]] = {torch.float64: [], torch.float32: []}
+        sizes: list[int] = []  # both precisions are drawn in the same pieces, so that their rows are the same
         while True:
-            more = self._rows(tokens, features, rows - matrix.shape[0], gain, seed, drawn=matrix.shape[0])
-            matrix = torch.cat((matrix, more))
-            rank, weakest = _count(matrix)
-            filled = rank == matrix.shape[1]
+            sizes.append(rows - sum(sizes))
+            fine = self._drawn(drawn, sizes, tokens, features, gain, seed, torch.float64)
+            rank, weakest, least = _count(fine)
+            if weakest <= _STRONG:
+                try:
+                    rough = self._drawn(drawn, sizes, tokens, features, gain, seed, torch.float32)
+                    rank, weakest, least = _count(fine, (rough - fine) * _FINER)
+                except _NotFinite:
+                    rank, weakest, least = _count(fine, least=_STRONG)
+            filled = rank == fine.shape[1]
             capped = rank > rows - _SURPLUS and not filled
             if not capped or rows == most:
-                return _Rank(rank, 1.0 if filled else weakest, filled=filled, capped=capped)
+                local = self.flat and not filled
+                return _Rank(rank, 1.0 if filled else weakest, least, local, filled=filled, capped=capped)
             rows = min(2 * rows, most)
 
+    def _drawn(
+        self,
+        drawn: dict[torch.dtype, list[Tensor]],
+        sizes: list[int],
+        tokens: int,
+        features: int,
+        gain: float,
+        seed: int,
+        dtype: torch.dtype,
+    ) -> Tensor:
+        """All rows of one precision; the pieces that are still missing are drawn."""
+        pieces = drawn[dtype]
+        for at in range(len(pieces), len(sizes)):
+            pieces.append(self._rows(tokens, features, sizes[at], gain, seed, sum(sizes[:at]), dtype))
+        return torch.cat(pieces)
+
     def _rows(
-        self, tokens: int, features: int, count: int, gain: float = 1.0, seed: int | None = None, drawn: int = 0
+        self,
+        tokens: int,
+        features: int,
+        count: int,
+        gain: float = 1.0,
+        seed: int | None = None,
+        drawn: int = 0,
+        dtype: torch.dtype = torch.float64,
     ) -> Tensor:
         """Products of random vectors with the derivatives of `count` futures' outputs by the one past."""
         seed = self.seed if seed is None else seed
         generator = torch.Generator().manual_seed(seed)
-        draw = lambda *size: torch.randn(size, generator=generator, dtype=torch.float64)
+        draw = lambda *size: torch.randn(size, generator=generator, dtype=torch.float64).to(dtype)
         future = max(4, min(tokens, _FIRST_ROWS))
+        begun, work = _clock(), count * (tokens + future)
+        if begun - self.started + self.pace * work > self.seconds:
+            raise _TooSlow(f"{tokens} tokens of the past are too slow to probe in {self.seconds:g} s")
         past = draw(1, tokens, features).expand(count, -1, -1).clone().requires_grad_()
         generator.manual_seed(seed + 1 + drawn)  # the past stays, the futures are new
-        net = self._build(features, tokens + future, gain, seed)
+        net = self._build(features, tokens + future, gain, seed).to(dtype)
         try:
             output = net(torch.cat((past, draw(count, future, features)), dim=1))
             outputs = output[:, tokens:] if output.dim() == 3 and output.shape[1] == tokens + future else output
@@ -235,8 +320,9 @@ class _Past:
         except Exception as error:  # whatever a user's net raises
             raise _NotMeasured(f"the net fails on {tokens + future} tokens: {_first_line(error)}") from error
         if not bool(torch.isfinite(rows).all()):
-            raise _NotMeasured(f"the derivatives by {tokens} tokens are not finite")
-        return rows.flatten(1)
+            raise _NotFinite(f"the derivatives by {tokens} tokens are not finite")
+        self.pace = (_clock() - begun) / work
+        return rows.flatten(1).double()
 
     def _build(self, features: int | None, tokens: int | None, gain: float, seed: int) -> nn.Module:
         widened = features if features != getattr(self, "features", None) else None
@@ -256,22 +342,42 @@ class _Past:
         return net.requires_grad_(False)
 
 
-def _count(matrix: Tensor) -> tuple[int, float]:
-    """Singular values above the tolerance, and the last of them relative to the first.
+class _Flat(TorchDispatchMode):
+    """Whether an activation is used whose derivative is exactly 0 over a whole range of its input."""
 
-    Columns and rows are brought to about one length first: the rank is the same, and old tokens no longer look like
-    rounding. A random mixture of many columns has their rank too.
+    found = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.found = self.found or func.__name__.split(".")[0] in _FLAT
+        return func(*args, **(kwargs or {}))
+
+
+def _clock() -> float:
+    """Of this thread's own work: what else the machine does must not change what is found."""
+    return time.thread_time()
+
+
+def _count(matrix: Tensor, rounding: Tensor | None = None, least: float = TOLERANCE) -> tuple[int, float, float]:
+    """Singular values that count; the last of them, and what they exceed, relative to the first.
+
+    An error of the matrix moves no singular value by more than the error's largest (Weyl), so that those above it are
+    not its doing. Columns and rows are brought to about one length first: the rank is the same, and old tokens no
+    longer look like rounding. A random mixture of many columns has their rank too.
     """
     rows, columns = matrix.shape
+    both = matrix.unsqueeze(0) if rounding is None else torch.stack((matrix, rounding))
     for dim in (0, 1, 0, 1):
-        length = matrix.norm(dim=dim, keepdim=True)
-        matrix = matrix / torch.where(length > 0, length, 1.0)
+        length = both[0].norm(dim=dim, keepdim=True)
+        both = both / torch.where(length > 0, length, 1.0)
     if columns > 4 * rows:
         generator = torch.Generator().manual_seed(0)
-        matrix = matrix @ torch.randn(columns, 2 * rows, generator=generator, dtype=torch.float64)
-    values = torch.linalg.svdvals(matrix)
-    rank = int((values > TOLERANCE * values[0]).sum())
-    return rank, float(values[rank - 1] / values[0]) if rank else 1.0
+        both = both @ torch.randn(columns, 2 * rows, generator=generator, dtype=torch.float64)
+    values, *errors = torch.linalg.svdvals(both)
+    if not float(values[0]) > 0:
+        return 0, 1.0, least
+    least = max([least, *(_MARGIN * float(error[0] / values[0]) for error in errors)])
+    rank = int((values > least * values[0]).sum())
+    return rank, float(values[rank - 1] / values[0]) if rank else 1.0, least
 
 
 def _argument(plan: Blueprint, name: str) -> int | None:

@@ -97,6 +97,8 @@ def _what(entry: Mapping[str, Any]) -> str:
     parts = [", ".join(f"{name} {format_value(value)}" for name, value in entry["shape"].items())]
     parts.append(f"{format_value(entry['parameters'])} parameters")
     parts.append(_state(entry["state_size"]))
+    if entry.get("converged") is not None:
+        parts.append(f"{entry['converged']['mean']:.0%} of inputs converge")
     parts.append(f"{entry['batching']} on {entry['device']}" if entry["batching"] and entry["device"] else "")
     parts.append(f"{_rounded(entry['seconds'])} s")
     return " · ".join(part for part in parts if part)
@@ -107,16 +109,20 @@ def _rounded(seconds: float) -> str:
 
 
 def _state(size: Any) -> str:
-    """A number, or what is known where there is none."""
+    """A number, or what is known where there is none: `size` is one only where it is resolved."""
     if size is None:
         return ""
     if not isinstance(size, Mapping):
         return f"state {format_value(size)}"
+    least, most = size.get("at_least"), size.get("at_most")
     if size.get("size") is not None:
-        return f"state {format_value(size['size'])}"
+        # A size with no bounds beside it was given, not measured.
+        if least is None or least == most:
+            return f"state {format_value(size['size'])}"
+        return f"state ≥ {format_value(least)}" if most is None else f"state ≤ {format_value(most)}"
     if size.get("growth_per_token"):
         return f"state grows by {format_value(size['growth_per_token'])} a token"
-    return f"state at least {format_value(size['at_least'])}" if size.get("at_least") else ""
+    return f"state ≥ {format_value(least)}" if least else ""
 
 
 def _rates(entry: Mapping[str, Any]) -> str:

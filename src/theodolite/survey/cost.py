@@ -102,14 +102,32 @@ def _answer(row: Row) -> Answer:
     told = state["diagnostics"]
     growth = told.get("growth_per_token")
     predicted, agrees = _state_prediction(state)
-    if state["value"] is not None:
+    if state["value"] is not None and _bounded(told):
         text = f"{'' if told.get('resolved', True) else 'at most '}{state['value']:,} numbers"
         return Answer(row.cell.config["net"], _QUESTION, "yes", text, predicted, agrees)
+    if state["value"] is not None:
+        text = f"at least {told['at_least']:,} numbers, not resolved"
+        return Answer(row.cell.config["net"], _QUESTION, "unknown", text, predicted, agrees)
     if growth:
         cache = told.get("cache_per_token")
         text = f"grows by {growth:.4g} numbers a token" + (f" (a cache holds {cache:,})" if cache else "")
         return Answer(row.cell.config["net"], _QUESTION, "no", text, predicted, agrees)
     return Answer(row.cell.config["net"], _QUESTION, "unknown", told.get("reason", "not measured"), predicted, agrees)
+
+
+def _bounded(told: Mapping[str, Any]) -> bool:
+    """Whether the measurement ends the state from above; a rank alone is a bound from below."""
+    return told.get("resolved", True) or told.get("at_most") is not None
+
+
+def _measured_state(state: Mapping[str, Any]) -> str | None:
+    told, size = state["diagnostics"], state["value"]
+    growth, least = told.get("growth_per_token"), told.get("at_least")
+    if size is not None and _bounded(told):
+        return f"{'' if told.get('resolved', True) else '≤ '}{size:,}"
+    if size is None and growth:
+        return f"{growth:.4g} a token"
+    return f"≥ {least:,}" if least else None
 
 
 def _state_prediction(state: Mapping[str, Any]) -> tuple[str, bool | None]:
@@ -134,10 +152,12 @@ def _lines(row: Row) -> list[dict[str, Any]]:
         }
         if name == "state_size":
             text, agrees = _state_prediction(found)
-            grows, size = told.get("growth_per_token"), found["value"]
-            bound = "" if told.get("resolved", True) else "≤ "
-            value = f"{bound}{size:,}" if size is not None else f"{grows:.4g} a token" if grows else None
-            line |= {"value": value, "predicted": text or None, "agrees": agrees, "formula": told.get("formula")}
+            line |= {
+                "value": _measured_state(found),
+                "predicted": text or None,
+                "agrees": agrees,
+                "formula": told.get("formula"),
+            }
         elif name.endswith("seconds_per_token"):
             line |= {"value": 1e6 * found["value"]}
         else:
