@@ -151,7 +151,7 @@ def test_messages_travel_one_edge_a_round():
         ("graph-network", {"graph": "ring", "causal": True}, "a ring leads from its end to its start"),
         ("graph-network", {"graph": "star"}, "graph must be complete, path or ring, not 'star'"),
         ("graph-network", {"aggregation": "max"}, "aggregation must be mean or sum"),
-        ("mixer", {"expansion": 0}, "expansion must be a whole number"),
+        ("mixer", {"expansion": 0}, "expansion of 'mixer' must be a whole number"),
     ],
 )
 def test_what_cannot_be_built_is_refused_in_a_sentence(name, shape, message):

@@ -203,12 +203,12 @@ def test_weights_start_as_in_the_paper(name):
 @pytest.mark.parametrize(
     ("name", "shape", "message"),
     [
-        ("stack-rnn", {"stack": 0}, "stack must be a whole number of at least 1, not 0"),
-        ("stack-rnn", {"cell": 0}, "cell must be"),
+        ("stack-rnn", {"stack": 0}, "stack of 'stack-rnn' must be a whole number of at least 1, not 0"),
+        ("stack-rnn", {"cell": 0}, "cell of .* must be"),
         ("stack-rnn", {"activation": "gelu"}, "activation must be relu or tanh, not 'gelu'"),
-        ("tape-rnn", {"tape": -1}, "tape must be"),
-        ("tape-rnn", {"jump": 0}, "jump must be"),
-        ("tape-rnn", {"write_layers": -1}, "write layers must be"),
+        ("tape-rnn", {"tape": -1}, "tape of .* must be"),
+        ("tape-rnn", {"jump": 0}, "jump of .* must be"),
+        ("tape-rnn", {"write_layers": -1}, "write_layers of .* must be a whole number of at least 0"),
     ],
 )
 def test_sizes_that_make_no_memory_are_refused(name, shape, message):

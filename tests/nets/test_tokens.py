@@ -89,7 +89,7 @@ def influence(net: torch.nn.Module, tokens: int) -> Tensor:
 def test_every_trained_sequence_net_takes_present():
     assert {"lstm", "rnn", "convolution", "transformer"} <= set(TRAINED)
     for name in TRAINED:
-        assert list(inspect.signature(nets[name].factory.forward).parameters)[1:] == ["x", "present"]
+        assert list(inspect.signature(nets[name].build().forward).parameters) == ["x", "present"]
 
 
 @pytest.mark.parametrize(("name", "variant"), CAUSAL, ids=named)
