@@ -1,4 +1,4 @@
-"""Fixed points and implicit gradients against torchdeq: python benchmarks/zoo_equilibrium.py [--device cuda].
+"""Fixed points and implicit gradients against torchdeq, a part of `benchmarks/zoo.py`.
 
 Cases: tanh(W z + x) with ‖W‖ = 0.9, `size` numbers and `rows` rows, and the block of `equilibrium` (16 sequences of 32
 tokens, width 64, a sequence being one row), in float64 to 1e-8 and in float32 to 1e-5. Both sides start at 0, use the
@@ -10,8 +10,6 @@ relative to their length. Medians, both sides in turns, after a warm-up.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable
@@ -23,7 +21,7 @@ from torch import Tensor
 from theodolite.nets.implicit import Solving, implicit
 from theodolite.nets.load import load
 from theodolite.nets.solvers import solve
-from timing import hardware, synchronise
+from timing import synchronise
 
 try:
     import torchdeq
@@ -136,17 +134,3 @@ def measure(device: str) -> list[dict[str, Any]]:
         for case, problem in problems.items():
             rows += [compare(case, problem, solver, tolerance, where) for solver in THEIRS]
     return rows
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    hardware_ = hardware(torch.device(options.device))
-    print(json.dumps({"benchmark": "equilibrium", "hardware": hardware_, "rows": measure(options.device)}, indent=2))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Linear recurrences in chunks against a plain loop over time, forward and backward.
 
-python benchmarks/zoo_recurrence.py [--device cuda]
+A part of `benchmarks/zoo.py`.
 
 The rows are those of the nets `delta-net` (one and two steps a token) and `state-space` (selective and fixed) at their
 core: 8 sequences, 4 heads of width 16 or 64 channels, float32. Both sides read the same tensors; `difference` is the
@@ -9,8 +9,6 @@ largest between their outputs, relative to the largest output.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +16,7 @@ import torch
 from torch import Tensor
 
 from theodolite.nets.scan import decaying_sum, delta_rule, diagonal_system
-from timing import hardware, timed
+from timing import timed
 
 LENGTHS = (64, 256, 1024)
 ROWS, HEADS, SIZE, STATE = 8, 4, 16, 16
@@ -109,17 +107,3 @@ def measure(device: str) -> list[dict[str, Any]]:
                 }
             )
     return rows
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    hardware_ = hardware(torch.device(options.device))
-    print(json.dumps({"benchmark": "recurrence", "hardware": hardware_, "rows": measure(options.device)}, indent=2))
-
-
-if __name__ == "__main__":
-    main()

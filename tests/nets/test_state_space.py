@@ -147,3 +147,9 @@ def test_a_prefix_gives_the_same_outputs_over_many_chunks(selective):
 def test_shapes_a_state_space_net_refuses(arguments, message):
     with pytest.raises(BadInput, match=message):
         StateSpace(**arguments)
+
+
+def test_heads_are_asked_of_selective_layers_alone():
+    assert load("state-space", width=5, selective=False).shape["width"] == 5
+    with pytest.raises(BadInput, match="4 heads do not divide width 5"):
+        load("state-space", width=5)

@@ -116,7 +116,7 @@ class StateSpace(nn.Module):
     ) -> None:
         super().__init__()
         positive(features=features, outputs=outputs, state=state, kernel=kernel)
-        check_blocks(depth, width, heads, "serial")
+        check_blocks(depth, width, heads if selective else 1, "serial")
         self.embed = nn.Linear(features, width)
         self.blocks = nn.Sequential(
             *(

@@ -41,16 +41,8 @@ class Dyck:
 
     @property
     def spec(self) -> TaskSpec:
-        empty = _share_empty(self.depth, self.shortest, self.longest)
-        return TaskSpec(
-            kind="sequence",
-            features=2 * self.types,
-            outputs=self.types + 1,
-            vocab=2 * self.types,
-            lengths=(self.shortest, self.longest),
-            loss="cross-entropy",
-            chance=max(empty, (1 - empty) / self.types),
-            solved=0.99,
+        return bracket_spec(
+            self.types, _share_empty(self.depth, self.shortest, self.longest), self.shortest, self.longest
         )
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
@@ -80,6 +72,20 @@ class Dyck:
                 raise ValueError(f"the brackets {row} are not nested")
             targets.append(stack[-1] if stack else float(self.types))
         return targets
+
+
+def bracket_spec(types: int, empty: float, shortest: int, longest: int) -> TaskSpec:
+    """Which of `types` brackets may close next, or none of them; `empty` is the share of positions with none open."""
+    return TaskSpec(
+        kind="sequence",
+        features=2 * types,
+        outputs=types + 1,
+        vocab=2 * types,
+        lengths=(shortest, longest),
+        loss="cross-entropy",
+        chance=max(empty, (1 - empty) / types),
+        solved=0.99,
+    )
 
 
 def _innermost(level: Tensor, opens: Tensor, depth: int) -> Tensor:

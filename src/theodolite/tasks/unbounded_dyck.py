@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
+from theodolite.tasks.dyck import bracket_spec
 
 
 @tasks.register("unbounded-dyck")
@@ -41,17 +42,7 @@ class UnboundedDyck:
 
     @property
     def spec(self) -> TaskSpec:
-        empty = _share_empty(self.shortest, self.longest)
-        return TaskSpec(
-            kind="sequence",
-            features=2 * self.types,
-            outputs=self.types + 1,
-            vocab=2 * self.types,
-            lengths=(self.shortest, self.longest),
-            loss="cross-entropy",
-            chance=max(empty, (1 - empty) / self.types),
-            solved=0.99,
-        )
+        return bracket_spec(self.types, _share_empty(self.shortest, self.longest), self.shortest, self.longest)
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
         shape, device = (members, batch, check_length(self, length)), generator.device
