@@ -10,7 +10,7 @@ import pytest
 import theodolite.version
 
 PACKAGE = Path(theodolite.version.__file__).parent
-FOUNDATION = ("errors", "registry", "measurement", "partition", "version")
+FOUNDATION = ("errors", "registry", "measurement", "partition", "graphs", "version")
 ORDER = [
     FOUNDATION,
     ("field", "theory"),

@@ -1,0 +1,64 @@
+"""What `discover` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from theodolite.graphs import CompositionalGraph
+
+if TYPE_CHECKING:
+    from theodolite.structure.fitting import Fitted
+
+
+@dataclass(frozen=True)
+class Found:
+    """A graph that a search proposes: `confidence` in each of its edges (input, node), between 0 and 1, and `pairs`,
+    the strength of every interaction between two variables (a score to rank them by), and `notes` in sentences."""
+
+    graph: CompositionalGraph
+    confidence: Mapping[tuple[str, str], float]
+    pairs: Mapping[tuple[str, str], float]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """The graph that data or a black box shows, the network fitted to it, and what it is worth on data held out.
+
+    `abstained`: no graph was preferred to a dense network; then `graph` is dense and `model` the dense network. Errors
+    are mean squared errors over the variance of the target, on rows that nothing was chosen by; None where there is no
+    such network (a black box that was only asked for its graph).
+    """
+
+    target: str
+    mode: str  # "data" or "black box"
+    graph: CompositionalGraph
+    abstained: bool
+    reason: str  # why it abstained, or why the graph was preferred, in a sentence
+    confidence: Mapping[tuple[str, str], float]
+    pairs: Mapping[tuple[str, str], float]
+    test_error: float | None
+    dense_test_error: float | None
+    boosting_test_error: float | None
+    model: Fitted | None = field(repr=False)
+    details: Mapping[str, Any] = field(default_factory=dict)  # rows, noise, seconds, candidates, parameters, seed
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "mode": self.mode,
+            "graph": self.graph.to_json(),
+            "abstained": self.abstained,
+            "reason": self.reason,
+            "test_error": self.test_error,
+            "dense_test_error": self.dense_test_error,
+            "boosting_test_error": self.boosting_test_error,
+            "edges": [{"from": a, "to": b, "confidence": self.confidence.get((a, b))} for a, b in self.graph.edges],
+            "pairs": [
+                {"variables": [a, b], "score": score}
+                for (a, b), score in sorted(self.pairs.items(), key=lambda item: -item[1])
+            ],
+            **self.details,
+        }
