@@ -99,7 +99,7 @@ class CompositionalGraph:
     @classmethod
     def dense(cls, variables: Sequence[str]) -> CompositionalGraph:
         """One node that reads everything: a function of which no structure is known."""
-        return cls(tuple(variables), (Node(_free("y", variables), tuple(variables)),))
+        return cls(tuple(variables), (Node(free_name("y", variables), tuple(variables)),))
 
     @property
     def is_dense(self) -> bool:
@@ -199,7 +199,7 @@ def _check_use(nodes: Sequence[Node]) -> None:
         )
 
 
-def _free(name: str, taken: Iterable[str]) -> str:
+def free_name(name: str, taken: Iterable[str]) -> str:
     used = set(taken)
     while name in used:
         name += "_"
