@@ -65,6 +65,7 @@ def test_the_drawn_examples_are_right():
         "random-circuit": ({"bits": 3, "gates": 2, "draw": 3}, signs, signs),
         "linear-periodic": ({"dimensions": 4}, None, None),
         "sawtooth": ({"folds": 2}, None, None),
+        "composed": ({"variables": 4}, None, None),
     }
     for name, (inputs, targets) in drawn.items():
         fields, ids, answers = readings[name]

@@ -12,7 +12,7 @@ from theodolite.errors import BadInput
 from theodolite.tasks import Batch, Task, list_tasks, make_task, tasks
 from theodolite.tasks.boolean import FUNCTIONS
 
-WORDS = (*FUNCTIONS, "S3", "Z7", "two")  # every field that is a text takes some of them
+WORDS = (*FUNCTIONS, "S3", "Z7", "two", "additive")  # every field that is a text takes some of them
 DTYPES = {"cross-entropy": torch.int64, "hinge": torch.float32, "square": torch.float32}
 
 
@@ -98,6 +98,8 @@ def test_labels_agree_with_the_slow_solver(task):
         ("dyck", {"types": 5, "depth": 2}),
         ("dyck", {"depth": 100_000}),
         ("recall", {"keys": 23, "values": 2}),
+        ("composed", {"graph": "kolmogorov-arnold", "variables": 3, "smoothness": 2}),
+        ("composed", {"graph": "convolutional", "variables": 7, "fan_in": 3, "draw": 4}),
     ],
 )
 def test_labels_agree_with_the_slow_solver_at_other_fields(name, arguments):
