@@ -1,0 +1,184 @@
+"""`theodolite discover`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from theodolite.cli.options import (
+    Json,
+    LogFile,
+    Seed,
+    Threads,
+    Verbose,
+    prepare,
+    print_json,
+    progress_bar,
+    provenance,
+)
+from theodolite.errors import BadInput
+
+_TABLE, _BOX = "Tables", "Black boxes"
+
+
+def discover(
+    data: Annotated[str, typer.Argument(help="A table (.csv, .tsv, .parquet) or file.py:function, a black box.")],
+    target: Annotated[
+        str | None, typer.Option(rich_help_panel=_TABLE, help="The column to explain by the others.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", rich_help_panel=_TABLE, help="Leave a column out; may be repeated."),
+    ] = None,
+    no_header: Annotated[
+        bool,
+        typer.Option("--no-header", rich_help_panel=_TABLE, help="The file has no names; they become x1, x2, …"),
+    ] = False,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="[NAME=]LOW:HIGH",
+            rich_help_panel=_BOX,
+            help="Where a variable lives, such as x1=0:1; without a name, all of them. May be repeated.",
+        ),
+    ] = None,
+    variables: Annotated[
+        str | None,
+        typer.Option(metavar="COUNT|NAME,…", rich_help_panel=_BOX, help="How many variables, or their names."),
+    ] = None,
+    graph_only: Annotated[
+        bool, typer.Option("--graph-only", rich_help_panel=_BOX, help="Find the graph and fit no network to it.")
+    ] = False,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Use so many rows, drawn at random; points of a black box.")
+    ] = None,
+    effort: Annotated[
+        str, typer.Option(help="quick, standard or thorough fits; auto is quick below 500 rows, else standard.")
+    ] = "auto",
+    seconds: Annotated[
+        float | None, typer.Option(min=1.0, help="End fitting about so long after the start, however far it is.")
+    ] = None,
+    boosting: Annotated[
+        bool, typer.Option("--boosting/--no-boosting", help="Measure gradient boosting beside the networks.")
+    ] = True,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the graph, its drawing, the network and a report.")
+    ] = None,
+    json: Json = False,
+    seed: Seed = 0,
+    threads: Threads = None,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """Find which variables enter which constituent function, and a network of that shape.
+
+    From a table of measurements, or from a function that can be asked. Abstains where rows held out do not prefer the
+    graph to a dense network.
+    """
+    prepare(threads, verbose, log_file)
+    from theodolite.structure.discover import discover as find
+    from theodolite.structure.saving import check_folder, save
+
+    if out is not None:
+        check_folder(out)
+    with progress_bar() as bar:
+        found = find(
+            data,
+            target,
+            ranges=parse_ranges(ranges),
+            variables=_variables(variables),
+            rows=rows,
+            seed=seed,
+            effort=effort,
+            seconds=seconds,
+            boosting=boosting,
+            fit=not graph_only,
+            drop=drop or (),
+            header=not no_header,
+            progress=bar.count,
+        )
+    files: dict[str, str] = {}
+    if out is not None:
+        from theodolite.report.discovery import discovery_page
+        from theodolite.report.graph_drawing import draw_graph
+
+        options = {
+            "--target": target,
+            "--drop": drop,
+            "--no-header": no_header,
+            "--range": ranges,
+            "--variables": variables,
+            "--graph-only": graph_only,
+            "--rows": rows,
+            "--effort": None if effort == "auto" else effort,
+            "--seconds": seconds,
+            "--no-boosting": not boosting,
+            "--seed": seed,
+            "--out": out,
+        }
+        written = save(
+            found,
+            out,
+            {
+                "graph.svg": draw_graph(found.graph, found.confidence or None),
+                "report.html": discovery_page(found, _command(data, options), provenance("cpu")),
+            },
+        )
+        files = {path.name: str(path) for path in written}
+    if json:
+        from theodolite.measurement import finite
+
+        print_json({**finite(found.to_json()), "files": files})
+        return
+    from rich.console import Console
+
+    from theodolite.report.discovery import print_discovery
+
+    console = Console(highlight=False)
+    print_discovery(console, found)
+    for path in files.values():
+        console.print(path, style="dim", markup=False, soft_wrap=True)
+
+
+def parse_ranges(texts: Sequence[str] | None) -> Any:
+    """`LOW:HIGH` for all variables, or `NAME=LOW:HIGH` for each; None without any."""
+    named: dict[str, tuple[float, float]] = {}
+    for text in texts or ():
+        name, _, span = text.rpartition("=")
+        try:
+            low, high = (float(end) for end in span.split(":"))
+        except ValueError:
+            raise BadInput(f"--range '{text}' is not [NAME=]LOW:HIGH: write for example --range x1=0:1") from None
+        if name.strip() in named:
+            raise BadInput(f"--range is given twice for '{name.strip() or 'all variables'}': give it once")
+        named[name.strip()] = (low, high)
+    if "" in named and len(named) > 1:
+        raise BadInput("--range is given for all variables and for single ones: give a name with each, or one for all")
+    return named.get("", named) if named else None
+
+
+def _variables(text: str | None) -> int | list[str] | None:
+    if text is None:
+        return None
+    if text.strip().isdigit():
+        return int(text)
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise BadInput(f"--variables '{text}' is neither a count nor names: write for example 8, or a,b,c")
+    return names
+
+
+def _command(data: str, options: Mapping[str, Any]) -> str:
+    """What makes the same page again."""
+    words = ["theodolite", "discover", data]
+    for name, value in options.items():
+        if value is True:
+            words.append(name)
+        elif value is not None and value is not False:
+            words += [word for one in (value if isinstance(value, list) else [value]) for word in (name, f"{one}")]
+    return shlex.join(words)

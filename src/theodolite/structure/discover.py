@@ -1,0 +1,290 @@
+"""From a table or a black box to a graph, to a network of it, and to what both are worth."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from theodolite.errors import BadInput
+from theodolite.graphs import CompositionalGraph
+from theodolite.nets.load import named_in_file
+from theodolite.structure.black_box import CallableSource
+from theodolite.structure.boosting import boosting_error
+from theodolite.structure.confirm import confirm
+from theodolite.structure.effort import effort_named
+from theodolite.structure.evidence import gather
+from theodolite.structure.interactions import propose
+from theodolite.structure.result import Discovery, Found
+from theodolite.structure.search import search
+from theodolite.structure.source import Array
+from theodolite.structure.tables import LEAST_ROWS, Samples, read_samples
+
+Progress = Callable[[float, float, str], None]
+TEST_SHARE = 0.2
+MOST_ROWS = 20_000  # of a table, unless more are asked for
+POINTS = 2_000  # of a black box, to fit networks to
+RESAMPLES = 1_000
+_SEARCHED = {
+    True: "no structure shows: every variable that matters enters one function with all the others",
+    False: "finite differences show the graph; no network was fitted to confirm it",
+}
+log = logging.getLogger(__name__)
+
+
+def discover(
+    data: Any,
+    target: str | int | None = None,
+    *,
+    ranges: Any = None,
+    variables: int | Sequence[str] | None = None,
+    rows: int | None = None,
+    seed: int = 0,
+    effort: str = "auto",
+    seconds: float | None = None,
+    boosting: bool = True,
+    fit: bool = True,
+    drop: Sequence[str] = (),
+    header: bool = True,
+    progress: Progress | None = None,
+) -> Discovery:
+    """Which variables enter which constituent function, and a network of that graph.
+
+    `data` is a table (a path to .csv, .tsv or .parquet, a data frame, a pair (x, y) or a 2-D array, with the name or
+    index of the `target`) or a black box (a function from points (point, variable) to values, or 'file.py:function')
+    with the `ranges` of its variables: (low, high) for each, by name or in order, or one for all `variables`.
+
+    A fifth of the rows is held out at the start, and nothing is chosen by it: it measures the errors. `rows` are drawn
+    from a table that has more, or are the points of a black box that networks are fitted to; `fit=False` asks a black
+    box for its graph alone. `effort` is auto, quick, standard or thorough; `seconds` ends fitting early. The same seed
+    finds the same, unless `seconds` cuts in. `progress` gets (done, total, label).
+    """
+    started = time.monotonic()
+    if rows is not None and rows < LEAST_ROWS:
+        raise BadInput(f"{rows} rows are too few to hold some out for a test: use at least {LEAST_ROWS}")
+    effort_named(effort, LEAST_ROWS)  # refused now if it is unknown, not after a search
+    work = _Work(np.random.default_rng(seed), effort, seconds, boosting, seed, progress or _silent)
+    function, name = _black_box(data)
+    if function is None:
+        if ranges is not None or not fit:
+            given = "ranges" if ranges is not None else "fit=False"
+            raise BadInput(f"{given} cannot be used with a table: give it with a function, a black box")
+        names = None if variables is None or isinstance(variables, int) else variables
+        samples = read_samples(data, target, variables=names, drop=drop, header=header)
+        found = _from_table(_fewer(samples, rows or MOST_ROWS, work.generator), work)
+    else:
+        if drop or not header:
+            raise BadInput("a function has no columns to drop and no header: give these with a table")
+        source = CallableSource(function, *_box(ranges, variables), seed=seed)
+        found = _from_function(source, str(target or name), rows or POINTS, fit, work)
+    log.info("%s in %.1f s", "abstained" if found.abstained else "graph found", time.monotonic() - started)
+    return found
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every step is told."""
+
+    generator: np.random.Generator
+    effort: str
+    seconds: float | None
+    boosting: bool
+    seed: int
+    report: Progress
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds, of those allowed; a little is always left, so that something is fitted."""
+        return None if self.seconds is None else max(0.5, self.seconds - self.elapsed)
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+
+def _from_table(samples: Samples, work: _Work) -> Discovery:
+    train, test = _split(samples, work.generator)
+    tell = lambda done, total: work.report(done, total, "looking for interactions")
+    candidates = propose(train.x, train.y, train.variables, work.generator, progress=tell)
+    return _confirmed("data", candidates, train, test, work, {"notes": list(samples.notes)})
+
+
+def _from_function(source: CallableSource, name: str, rows: int, fit: bool, work: _Work) -> Discovery:
+    work.report(0, 1, "asking the black box")
+    points = source.points(rows, work.generator)
+    values = source.values(points)
+    if np.ptp(values) == 0:
+        raise BadInput(f"the black box is {values[0]:g} at all of {rows} points: there is nothing to explain")
+    found = _named(search(gather(source, work.generator), source, work.generator), name)
+    asked = {"evaluations": source.evaluations}
+    if fit:
+        train, test = _split(Samples(points, values, source.variables, name), work.generator)
+        judged = _confirmed("black box", [found], train, test, work, {**asked, "notes": []})
+        return _unconfirmed(judged, found) if judged.abstained and not found.graph.is_dense else judged
+    dense = found.graph.is_dense
+    return Discovery(
+        target=name,
+        mode="black box",
+        graph=found.graph,
+        abstained=dense,
+        reason=_SEARCHED[dense],
+        confidence=found.confidence,
+        pairs=found.pairs,
+        test_error=None,
+        dense_test_error=None,
+        boosting_test_error=None,
+        model=None,
+        details={**asked, "notes": list(found.notes), "seed": work.seed, "seconds": round(work.elapsed, 3)},
+    )
+
+
+def _confirmed(
+    mode: str, candidates: Sequence[Found], train: Samples, test: Samples, work: _Work, details: dict[str, Any]
+) -> Discovery:
+    """Let rows held out of the training rows choose, and the test rows measure."""
+    candidates = [_named(found, train.target) for found in candidates]
+    asked = confirm(
+        candidates,
+        train.x,
+        train.y,
+        work.generator,
+        variables=train.variables,
+        effort=work.effort,
+        seconds=work.left,
+        progress=work.report,
+    )
+    losses = {"dense": (asked.dense.predict(test.x) - test.y) ** 2 / np.var(test.y)}
+    losses["graph"] = losses["dense"]
+    if asked.chosen is not None:
+        losses["graph"] = (asked.model.predict(test.x) - test.y) ** 2 / np.var(test.y)
+    boosted = None
+    if work.boosting:
+        work.report(0, 1, "gradient boosting")
+        boosted = boosting_error(train.x, train.y, test.x, test.y, work.seed)
+    graph = _output_named(asked.model.graph, train.target)
+    best = asked.chosen or next(iter(candidates), None)
+    heard = [*details.pop("notes"), *(best.notes if best is not None else ())]
+    told = {key: value for key, value in asked.to_json().items() if key not in ("abstained", "reason", "seconds")}
+    return Discovery(
+        target=train.target,
+        mode=mode,
+        graph=graph,
+        abstained=asked.chosen is None,
+        reason=asked.reason,
+        confidence={} if asked.chosen is None else asked.chosen.confidence,
+        pairs={} if best is None else best.pairs,
+        test_error=float(np.mean(losses["graph"])),
+        dense_test_error=float(np.mean(losses["dense"])),
+        boosting_test_error=boosted,
+        model=replace(asked.model, graph=graph),
+        details={
+            "rows": {"train": len(train.y), "test": len(test.y)},
+            "error_intervals": {name: _interval(loss, work.generator) for name, loss in losses.items()},
+            **told,
+            **details,
+            "notes": list(dict.fromkeys(heard)),
+            "effort": work.effort,
+            "seed": work.seed,
+            "seconds": round(work.elapsed, 3),
+        },
+    )
+
+
+def _unconfirmed(judged: Discovery, found: Found) -> Discovery:
+    """An abstention that does not hide what the differences showed."""
+    note = (
+        "finite differences do show a graph (searched_graph), but its network did not train to a lower error than a "
+        "dense one; --graph-only (fit=False in Python) returns it, and --effort thorough or more --rows may confirm it"
+    )
+    details = {**judged.details, "searched_graph": found.graph.to_json(), "notes": [*judged.details["notes"], note]}
+    return replace(judged, details=details)
+
+
+def _black_box(data: Any) -> tuple[Callable[[Array], Any] | None, str]:
+    """The function that is meant and its name; None for a table."""
+    if isinstance(data, str) and (data.endswith(".py") or ".py:" in data):
+        found, _, _ = named_in_file(data)
+        if not callable(found):
+            raise BadInput(f"'{data}' is a {type(found).__name__}: name a function of points (point, variable)")
+        return found, data.rpartition(":")[2]
+    if callable(data):
+        name = getattr(data, "__name__", type(data).__name__)
+        return data, "y" if name == "<lambda>" else name
+    return None, ""
+
+
+def _box(ranges: Any, variables: int | Sequence[str] | None) -> tuple[Any, Sequence[str] | None]:
+    """A pair for every variable, and their names where they have any."""
+    if ranges is None:
+        raise BadInput(
+            "a function needs the ranges of its variables: give --range x1=0:1 for each, or --variables 8 --range 0:1 "
+            "(ranges= and variables= in Python)"
+        )
+    if isinstance(variables, int):
+        if variables < 1:
+            raise BadInput(f"{variables} variables are none: give a positive number, or names")
+        names = [f"x{i + 1}" for i in range(variables)]
+    else:
+        names = None if variables is None else [str(name) for name in variables]
+    if isinstance(ranges, dict) or np.ndim(ranges) != 1 or len(ranges) != 2:
+        return ranges, names
+    if names is None:
+        raise BadInput("one range for all variables does not say how many there are: give variables= too (--variables)")
+    return [tuple(ranges)] * len(names), names
+
+
+def _named(found: Found, target: str) -> Found:
+    """The same with the target's name for the output."""
+    graph, old = _output_named(found.graph, target), found.graph.output.name
+    new = graph.output.name
+    return replace(
+        found, graph=graph, confidence={(a, new if b == old else b): c for (a, b), c in found.confidence.items()}
+    )
+
+
+def _output_named(graph: CompositionalGraph, target: str) -> CompositionalGraph:
+    if target in graph.variables or target in graph.node:
+        return graph
+    return replace(graph, nodes=(*graph.nodes[:-1], replace(graph.output, name=target)))
+
+
+def _fewer(samples: Samples, rows: int, generator: np.random.Generator) -> Samples:
+    count = len(samples.y)
+    if count <= rows:
+        return samples
+    chosen = np.sort(generator.choice(count, rows, replace=False))
+    note = f"{rows:,} of {count:,} rows were drawn; ask for more with --rows (rows= in Python)."
+    return replace(samples, x=samples.x[chosen], y=samples.y[chosen], notes=(*samples.notes, note))
+
+
+def _split(samples: Samples, generator: np.random.Generator) -> tuple[Samples, Samples]:
+    """Rows to learn from and rows to test on."""
+    order = generator.permutation(len(samples.y))
+    cut = round(TEST_SHARE * len(order))
+    test, train = np.sort(order[:cut]), np.sort(order[cut:])
+    for what, rows in (("test", test), ("training", train)):
+        if np.ptp(samples.y[rows]) == 0:
+            raise BadInput(
+                f"the target '{samples.target}' is {samples.y[rows[0]]:g} in all {len(rows)} {what} rows: give more "
+                "rows in which it varies, or another seed"
+            )
+    return (
+        replace(samples, x=samples.x[train], y=samples.y[train]),
+        replace(samples, x=samples.x[test], y=samples.y[test]),
+    )
+
+
+def _interval(losses: Array, generator: np.random.Generator) -> list[float]:
+    """95 % for the mean, by drawing rows again."""
+    counts = generator.multinomial(len(losses), np.full(len(losses), 1 / len(losses)), size=RESAMPLES)
+    low, high = np.quantile(counts @ losses / len(losses), [0.025, 0.975])
+    return [float(low), float(high)]
+
+
+def _silent(done: float, total: float, label: str) -> None:
+    pass

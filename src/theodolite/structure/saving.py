@@ -1,0 +1,86 @@
+"""A discovery in a folder: the graph, the network, what was found; and the network back from there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from theodolite.errors import BadInput
+from theodolite.graphs import CompositionalGraph
+from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
+from theodolite.lab.files import OutputFolder, read_json
+from theodolite.measurement import finite
+from theodolite.structure.fitting import Fitted
+from theodolite.structure.result import Discovery
+
+GRAPH, MODEL, DISCOVERY = "graph.json", "model.safetensors", "discovery.json"
+DRAWING, REPORT = "graph.svg", "report.html"
+FILES = (GRAPH, DRAWING, MODEL, REPORT, DISCOVERY)
+_FORMAT = "theodolite network of a graph, 1"
+
+
+def check_folder(folder: str | Path) -> None:
+    """Refuse a folder with anything else in it before a long computation; an earlier discovery is written over."""
+    place = Path(folder)
+    try:
+        if place.exists() and not place.is_dir():
+            raise BadInput(f"'{folder}' is a file: give a folder to --out")
+        foreign = sorted(e.name for e in place.iterdir() if e.name not in FILES) if place.is_dir() else []
+    except OSError as error:
+        raise BadInput(f"the folder '{folder}' cannot be used ({error.strerror}): choose another --out") from error
+    if foreign:
+        named = ", ".join(f"'{name}'" for name in foreign[:3]) + (" and more" if len(foreign) > 3 else "")
+        raise BadInput(f"the folder '{folder}' holds something else ({named}): choose an empty or a new one for --out")
+
+
+def save(found: Discovery, folder: str | Path, pages: Mapping[str, str] | None = None) -> list[Path]:
+    """Write the graph, the network and the discovery, and `pages` made from it (graph.svg, report.html).
+
+    What an earlier discovery left there goes, so that the files of a folder belong together.
+    """
+    check_folder(folder)
+    output = OutputFolder(folder)
+    for name in FILES:
+        output.file(name).unlink(missing_ok=True)
+    written = [output.write(GRAPH, _text(found.graph.to_json()))]
+    written += [output.write(name, text) for name, text in (pages or {}).items()]
+    if found.model is not None:
+        written.append(save_model(found.model, output.file(MODEL)))
+    return [*written, output.write(DISCOVERY, _text(finite(found.to_json())))]
+
+
+def save_model(model: Fitted, path: str | Path) -> Path:
+    """Weights and scales as a safetensors file, the graph and the shape in its metadata."""
+    arrays, document = model.state()
+    tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+    write_checkpoint(path, tensors, {"format": _FORMAT, "model": json.dumps(document, allow_nan=False)})
+    return Path(path)
+
+
+def load_model(folder: str | Path) -> Fitted:
+    """The network that `save` left in a folder, or a file of it; nothing in it is ever run."""
+    path = Path(folder) / MODEL if Path(folder).is_dir() else Path(folder)
+    if not path.is_file():
+        raise BadInput(f"there is no '{path}': give a folder that 'theodolite discover --out' wrote")
+    tensors, metadata = read_checkpoint(path)
+    try:
+        document = json.loads(metadata["model"]) if metadata.get("format") == _FORMAT else None
+        if not isinstance(document, dict):
+            raise BadInput("it is of another kind")
+        return Fitted.from_state({name: tensor.numpy() for name, tensor in tensors.items()}, document)
+    except (BadInput, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise BadInput(f"'{path}' is no network that discover wrote ({error}): give another") from error
+
+
+def load_graph(folder: str | Path) -> CompositionalGraph:
+    """The graph that `save` left in a folder."""
+    return CompositionalGraph.from_json(read_json(Path(folder) / GRAPH, "a compositional graph"))
+
+
+def _text(document: Any) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

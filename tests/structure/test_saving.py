@@ -1,0 +1,92 @@
+"""A discovery in a folder reads back as the same network, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from theodolite.errors import BadInput
+from theodolite.graphs import CompositionalGraph, Node
+from theodolite.structure.effort import EFFORTS
+from theodolite.structure.fitting import fit
+from theodolite.structure.result import Discovery
+from theodolite.structure.saving import FILES, check_folder, load_graph, load_model, save
+
+GRAPH = CompositionalGraph(("a", "b", "c"), (Node("h", ("a", "b")), Node("y", ("h", "c"), "product")))
+POINTS = np.random.default_rng(1).normal(size=(40, 3))
+
+
+@pytest.fixture(scope="module")
+def found() -> Discovery:
+    effort = replace(EFFORTS["quick"], descent=5, polish=0, width=3)
+    y = POINTS[:, 0] * POINTS[:, 1] * POINTS[:, 2]
+    model = fit(GRAPH, POINTS, y, np.random.default_rng(0), effort=effort)
+    edges = dict.fromkeys(GRAPH.edges, 0.9)
+    return Discovery("y", "data", GRAPH, False, "because.", edges, {("a", "b"): 0.5}, 0.1, float("inf"), None, model)
+
+
+def test_the_network_read_back_predicts_the_same_to_the_last_bit(found: Discovery, tmp_path: Path) -> None:
+    assert found.model is not None
+    written = save(found, tmp_path / "new", {"graph.svg": "<svg/>", "report.html": "<html/>"})
+    assert sorted(path.name for path in written) == sorted(FILES)
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(FILES)
+    model = load_model(tmp_path / "new")
+    assert model.graph == load_graph(tmp_path / "new") == GRAPH
+    np.testing.assert_array_equal(model.predict(POINTS), found.model.predict(POINTS))
+    np.testing.assert_array_equal(load_model(tmp_path / "new" / "model.safetensors").members, found.model.members)
+    document = json.loads((tmp_path / "new" / "discovery.json").read_text())
+    assert document["dense_test_error"] is None, "infinities are no JSON"
+    assert {(edge["from"], edge["to"]) for edge in document["edges"]} == set(GRAPH.edges)
+
+
+def test_an_earlier_discovery_is_written_over_and_leaves_nothing_behind(found: Discovery, tmp_path: Path) -> None:
+    save(found, tmp_path, {"report.html": "old"})
+    save(replace(found, model=None), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["discovery.json", "graph.json"]
+    with pytest.raises(BadInput, match=r"there is no '.*model\.safetensors'"):
+        load_model(tmp_path)
+
+
+def test_a_folder_with_anything_else_is_refused_and_untouched(found: Discovery, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years")
+    with pytest.raises(BadInput, match=r"holds something else \('thesis.tex'\)"):
+        save(found, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(BadInput, match="is a file"):
+        check_folder(tmp_path / "thesis.tex")
+
+
+def test_damaged_and_foreign_files_are_refused_in_one_sentence(found: Discovery, tmp_path: Path) -> None:
+    save(found, tmp_path / "good")
+    whole = (tmp_path / "good" / "model.safetensors").read_bytes()
+    flipped = bytearray(whole)
+    flipped[-5] ^= 1
+    header = int.from_bytes(whole[:8], "little")
+    text = whole[8 : 8 + header]
+    wider = text.replace(b'\\"width\\": 3', b'\\"width\\": 4')
+    named = text.replace(b'\\"width\\"', b'\\"wodth\\"')
+    assert wider != text != named
+    files = {
+        "cut": whole[:-40],
+        "flipped": bytes(flipped),
+        "wider": whole[:8] + wider + whole[8 + header :],
+        "misnamed": whole[:8] + named + whole[8 + header :],
+        "pickled": pickle.dumps({"members": 1}),
+        "empty": b"",
+    }
+    for name, content in files.items():
+        path = tmp_path / f"{name}.safetensors"
+        path.write_bytes(content)
+        with pytest.raises(BadInput, match=name) as raised:
+            load_model(path)
+        assert "\n" not in str(raised.value), name
+    save_file({"members": POINTS}, tmp_path / "other.safetensors")
+    with pytest.raises(BadInput, match=r"other.safetensors' is no network that discover wrote"):
+        load_model(tmp_path / "other.safetensors")
+    assert load_model(tmp_path / "good").parameters == found.model.parameters  # type: ignore[union-attr]

@@ -1,0 +1,184 @@
+"""Tables as files, frames and arrays give the same numbers, and what cannot be used is named in one sentence."""
+
+from __future__ import annotations
+
+import builtins
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from theodolite.errors import BadInput
+from theodolite.structure.tables import LEAST_ROWS, read_samples
+
+ROWS = 60
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    draw = np.random.default_rng(0)
+    a, b = draw.normal(size=(2, ROWS))
+    return pd.DataFrame({"a": a, "b of it": b, "y": a * b, "c": draw.random(ROWS) > 0.5})
+
+
+def written(folder: Path, text: str, name: str = "data.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def lines(*changes: tuple[int, str], header: str = "a,b,y") -> str:
+    """A good file with some lines (counted from 1, the header being line 1) replaced."""
+    body = [header, *(f"{i},{i * i % 7},{i * i % 11}" for i in range(ROWS))]
+    for number, text in changes:
+        body[number - 1] = text
+    return "\n".join(body) + "\n"
+
+
+def test_every_way_to_give_a_table_reads_the_same_numbers(frame: pd.DataFrame, tmp_path: Path) -> None:
+    expected = read_samples(frame, "y")
+    assert expected.variables == ("a", "b of it", "c")
+    assert np.array_equal(expected.x, frame[["a", "b of it", "c"]].to_numpy(dtype=float))
+    assert np.array_equal(expected.y, frame["y"].to_numpy())
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    frame.to_csv(tmp_path / "numbered.csv")  # with pandas' nameless column of row numbers
+    frame.to_csv(tmp_path / "semicolon.csv", index=False, sep=";")
+    frame.to_csv(tmp_path / "tabs.tsv", index=False, sep="\t")
+    frame.to_csv(tmp_path / "zipped.csv.gz", index=False)
+    frame.to_csv(tmp_path / "mark.CSV", index=False, encoding="utf-8-sig", lineterminator="\r\n")
+    frame.to_parquet(tmp_path / "columns.parquet")
+    names = list(frame.columns)
+    given: list[tuple[Any, Any, Any]] = [(path, "y", None) for path in sorted(tmp_path.iterdir())]
+    given += [(frame.to_numpy(dtype=float), "y", names), (frame.to_numpy(dtype=float).tolist(), 2, names)]
+    given += [((frame.drop(columns="y"), frame["y"]), None, None), (frame.astype(object), 2, None)]
+    assert len(given) == 11
+    for data, target, variables in given:
+        found = read_samples(data, target, variables=variables)
+        assert found.variables == expected.variables
+        assert found.target == "y"
+        np.testing.assert_array_equal(found.x, expected.x)
+        np.testing.assert_array_equal(found.y, expected.y)
+
+
+def test_text_files_need_no_other_library(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **named: Any) -> Any:
+        if name.split(".")[0] in ("pandas", "pyarrow"):
+            raise ImportError(name)
+        return real(name, *rest, **named)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert read_samples(tmp_path / "a.csv", "y").x.shape == (ROWS, 3)
+    with pytest.raises(BadInput, match=r"a\.parquet' needs pyarrow.*\.csv"):
+        read_samples(tmp_path / "a.parquet", "y")
+
+
+def test_arrays_get_names_and_tensors_are_arrays() -> None:
+    import torch
+
+    x = torch.arange(3.0 * ROWS, requires_grad=True).reshape(ROWS, 3) ** 2
+    found = read_samples((x, (x[:, :1] * x[:, 1:2])))
+    assert found.variables == ("x1", "x2", "x3")
+    assert found.target == "y"
+    assert read_samples((x, x.sum(1)), "energy").target == "energy"
+    assert read_samples((x, x.sum(1)), variables=["x", "y", "z"]).target == "y_"
+    assert read_samples(x, -1).target == "x3"
+
+
+def test_a_file_without_names_is_read_when_it_is_said_so(tmp_path: Path) -> None:
+    path = written(tmp_path, "".join(f"{i},{i * i % 7},{i % 5}\n" for i in range(ROWS)))
+    with pytest.raises(BadInput, match=r"first line of .* holds numbers.*--no-header"):
+        read_samples(path, "x3")
+    found = read_samples(path, "x3", header=False)
+    assert found.x.shape == (ROWS, 2)
+    assert found.y[1] == 1
+
+
+def test_constant_columns_and_copies_are_left_out_with_a_note(frame: pd.DataFrame) -> None:
+    found = read_samples(frame.assign(d=3.0, e=frame["a"], f=-frame["a"]), "y")
+    assert found.variables == ("a", "b of it", "c", "f")
+    assert found.notes == (
+        "'d' is 3 in every row and was left out.",
+        "'e' is an exact copy of 'a' and was left out.",
+    )
+
+
+def test_a_dropped_column_may_hold_anything(frame: pd.DataFrame) -> None:
+    found = read_samples(frame.assign(city="Ulm", gap=np.nan), "y", drop=["city", "gap"])
+    assert found.variables == ("a", "b of it", "c")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "is empty"),
+        ("\n \n", "is empty"),
+        ("a,b,y\n", "no rows"),
+        (lines((9, "1,2")), "line 9 of .* has 2 entries where 3 are named"),
+        (lines((9, "1,2,3,4")), "line 9 of .* has 4 entries"),
+        (lines(header="a,a,y"), "two columns are called 'a'"),
+        (lines(header="a,b,Y"), r"no column is called 'y'.*a, b, Y"),
+        (lines((9, "1,2,many")), "target 'y' is not numeric .line 9 has 'many'"),
+        (lines((9, "1,2,")), "target 'y' has no value in line 9: remove"),
+        (lines((9, "1,Ulm,3"), (12, ",1,3"), (13, "inf,1,3")), "'a' has no value in line 12 and 1 more; 'b' has text"),
+        (lines((9, "1,Ulm,3")), "'b' has text such as 'Ulm' in line 9: .*--drop b"),
+        (lines((9, "1,2024-01-05,3")), "text such as '2024-01-05'"),
+        (lines((9, "1e200,2,3")), r"'a' has 1e\+200 in line 9"),
+        ("a,b,y\n" + "1,2,3\n2,3,4\n" * 20, f"40 rows are too few.*at least {LEAST_ROWS}"),
+        ("a,y\n" + "1,3\n2,3\n" * ROWS, "target 'y' is 3 in every row"),
+        ("a,y\n" + "1,3\n1,4\n" * ROWS, "every column beside the target is constant"),
+        ("a,y\n" + "3,3\n4,4\n" * ROWS, "'a' is an exact copy of the target 'y'"),
+        ("y\n" + "3\n4\n" * ROWS, "no column beside the target"),
+        ('a,y\n"1,3\n' + "1,4\n" * ROWS, "has 1 entries where 2|breaks off"),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_sentence(text: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=told) as raised:
+        read_samples(written(tmp_path, text), "y")
+    assert "\n" not in str(raised.value)
+
+
+def test_columns_at_fault_are_all_named_up_to_five(frame: pd.DataFrame) -> None:
+    with pytest.raises(BadInput) as raised:
+        read_samples(frame.assign(**{f"t{i}": "word" for i in range(7)}), "y")
+    assert all(f"'t{i}'" in str(raised.value) for i in range(5))
+    assert "2 more columns likewise" in str(raised.value)
+
+
+def test_what_is_no_table_is_refused(frame: pd.DataFrame, tmp_path: Path) -> None:
+    damaged = written(tmp_path, "no parquet", "a.parquet")
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(lines().encode())[:-9])
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes("größe,y\n1,2\n".encode("latin-1"))
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        (tmp_path / "none.csv", {}, "there is no file"),
+        (tmp_path / "a.xlsx", {}, r"\.csv, \.tsv"),
+        (tmp_path, {}, r"\.csv, \.tsv"),
+        (damaged, {}, "no Parquet file"),
+        (damaged, {"header": False}, "names its own columns"),
+        (packed, {}, "cannot be read"),
+        (latin, {}, "cannot be read.*UTF-8"),
+        (frame, {"target": None}, "--target.*columns are a, b of it, y, c"),
+        (frame, {"target": 9}, "no column 9"),
+        (frame, {"drop": ["d"]}, "no column is called 'd'"),
+        (frame, {"drop": ["y"]}, "'y' cannot be dropped"),
+        (frame.iloc[:0], {}, "data frame is empty"),
+        (frame.assign(when=pd.Timestamp("2024-01-05")), {}, "'when' has text such as '2024-01-05"),
+        (pd.DataFrame(np.ones((60, 2)), columns=["y", "y"]), {}, "two columns are called 'y'"),
+        (np.ones(60), {}, r"shape \(60,\) is no table"),
+        (3.0, {}, "a float is no table"),
+        (np.ones((0, 3)), {}, "array is empty"),
+        ([[1, 2], [3]], {}, "different lengths"),
+        ((np.ones((60, 2)), np.ones(59)), {}, r"\(59,\) where x has 60 rows"),
+        ((np.ones((60, 2)), np.ones(60)), {"variables": ["a"]}, "1 variables are named for 2 columns"),
+    ]
+    for data, options, told in cases:
+        with pytest.raises(BadInput, match=told):
+            read_samples(data, **{"target": "y", **options})
