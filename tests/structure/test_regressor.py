@@ -1,0 +1,159 @@
+"""The estimator keeps scikit-learn's rules, finds a graph that is there and says so when there is none."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from theodolite.errors import BadInput
+from theodolite.graphs import CompositionalGraph, Node
+from theodolite.structure.effort import Effort
+from theodolite.structure.regressor import CompositionalRegressor
+from theodolite.structure.result import Discovery
+
+TINY = Effort(2, 1, 20, 6, 1e9, 4, None)
+NAMES = tuple(f"x{place}" for place in range(1, 6))
+FRIEDMAN = CompositionalGraph(NAMES, (Node("t", ("x1", "x2")), Node("y", ("t", "x3", "x4", "x5"), "sum")))
+
+
+def checks() -> list[Any]:
+    """All of scikit-learn's; those that fit 200 rows again and again, where one does already, are slow."""
+    found = []
+    for estimator, check in estimator_checks_generator(CompositionalRegressor(effort=TINY, random_state=0)):
+        name = check.func.__name__
+        again = name == "check_regressor_data_not_an_array" or (name == "check_regressors_train" and check.keywords)
+        label = "-".join([name, *(f"{key}={value}" for key, value in check.keywords.items() if key != "name")])
+        found.append(pytest.param(estimator, check, id=label, marks=[pytest.mark.slow] if again else []))
+    return found
+
+
+@pytest.mark.parametrize(("estimator", "check"), checks())
+def test_scikit_learns_checks_pass(estimator: CompositionalRegressor, check: Callable[..., None]) -> None:
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def friedman() -> tuple[np.ndarray, np.ndarray]:
+    """10 sin(π x₁ x₂) + 20 (x₃ − ½)² + 10 x₄ + 5 x₅."""
+    return make_friedman1(150, 5, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(friedman: tuple[np.ndarray, np.ndarray]) -> CompositionalRegressor:
+    return CompositionalRegressor(random_state=0).fit(*friedman)
+
+
+def test_it_finds_the_one_interaction_of_friedmans_function(fitted: CompositionalRegressor) -> None:
+    new, truth = make_friedman1(500, 5, random_state=1)
+    assert not fitted.abstained_
+    together = {frozenset(node.inputs) for node in fitted.graph_.nodes if node.kind == "general"}
+    assert any({"x1", "x2"} <= group for group in together)
+    assert not any({"x3", "x4"} <= group or {"x4", "x5"} <= group for group in together)
+    assert fitted.score(new, truth) > 0.98
+    prediction = fitted.predict(new)
+    assert prediction.dtype == np.float64
+    assert prediction.shape == (500,)
+
+
+def test_what_it_found_is_told_and_survives_a_pickle(fitted: CompositionalRegressor, friedman: tuple) -> None:
+    x, _ = friedman
+    assert isinstance(fitted.discovery_, Discovery)
+    assert fitted.discovery_.graph == fitted.graph_
+    assert fitted.discovery_.to_json()["candidates"]
+    assert set(fitted.confidence_) == set(fitted.graph_.edges)
+    assert all(0 <= value <= 1 for value in fitted.confidence_.values())
+    assert fitted.reason_
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(x), fitted.predict(x))
+    assert again.graph_ == fitted.graph_
+
+
+def test_a_known_graph_is_fitted_as_it_is_and_need_not_name_every_column(friedman: tuple) -> None:
+    x, y = friedman
+    found = CompositionalRegressor(FRIEDMAN, effort=TINY, random_state=0).fit(x, y)
+    assert found.graph_ == FRIEDMAN
+    assert not found.abstained_
+    as_json = CompositionalRegressor(FRIEDMAN.to_json(), effort=TINY, random_state=0).fit(x, y)
+    np.testing.assert_array_equal(as_json.predict(x), found.predict(x))
+    wider = np.column_stack([x, np.ones(len(x))])
+    more = CompositionalRegressor(FRIEDMAN, effort=TINY, random_state=0).fit(wider, y)
+    assert more.graph_.variables == (*NAMES, "x6")
+    np.testing.assert_array_equal(more.predict(wider), found.predict(x))
+    assert clone(found).graph == FRIEDMAN
+
+
+def test_columns_of_a_data_frame_are_found_by_name_not_by_place(friedman: tuple) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y = friedman
+    frame = pandas.DataFrame(x, columns=list(NAMES))
+    turned = frame[list(reversed(NAMES))]
+    found = CompositionalRegressor(FRIEDMAN, effort=TINY, random_state=0).fit(turned, y)
+    assert found.graph_.variables == tuple(reversed(NAMES))
+    assert list(found.feature_names_in_) == list(reversed(NAMES))
+    without = turned.copy()
+    without["x1"] = 0.0
+    assert not np.allclose(found.predict(without), found.predict(turned))
+
+
+def test_few_rows_are_fitted_densely_and_said_to_be_few() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(20, 3))
+    found = CompositionalRegressor(random_state=0).fit(x, x[:, 0])
+    assert found.abstained_
+    assert found.graph_.is_dense
+    assert "20 rows are too few" in found.reason_
+
+
+def test_a_constant_target_is_predicted_and_abstained_from() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    found = CompositionalRegressor(random_state=0).fit(x, np.full(60, 2.5))
+    assert found.abstained_
+    np.testing.assert_array_equal(found.predict(x), np.full(60, 2.5))
+
+
+def test_copies_and_constants_are_left_out_of_the_search_and_noted(friedman: tuple) -> None:
+    x, y = friedman
+    wider = np.column_stack([x[:60], x[:60, 0], np.ones(60)])
+    found = CompositionalRegressor(effort=TINY, random_state=0).fit(wider, y[:60])
+    notes = found.discovery_.details["notes"]
+    assert any("'x6' is a copy of 'x1'" in note for note in notes)
+    assert any("'x7' is constant" in note for note in notes)
+    assert found.graph_.variables == tuple(f"x{place}" for place in range(1, 8))
+
+
+def test_what_cannot_be_used_is_refused_as_scikit_learn_and_as_the_package_would() -> None:
+    x, y = make_friedman1(50, 5, random_state=0)
+    for regressor, rows, targets, words in (
+        (CompositionalRegressor(), x[:10, :1], y[:10], "1 feature(s)"),
+        (CompositionalRegressor(), x[:4], y[:4], "minimum of 6 is required"),
+        (CompositionalRegressor(effort="much"), x, y, "effort must be"),
+        (CompositionalRegressor("binary-tree"), x, y, "must be a CompositionalGraph"),
+        (CompositionalRegressor(CompositionalGraph.dense(("a", "b"))), x, y, "'a', which is no column"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(words)) as caught:
+            regressor.fit(rows, targets)
+        assert "effort" not in words or isinstance(caught.value, BadInput)
+
+
+def test_numpys_global_state_is_left_alone_and_random_states_repeat(friedman: tuple) -> None:
+    x, y = friedman
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    states = [3, np.random.RandomState(3), np.random.RandomState(3), None]
+    found = [CompositionalRegressor(FRIEDMAN, effort=TINY, random_state=state).fit(x, y).predict(x) for state in states]
+    np.testing.assert_array_equal(found[1], found[2])
+    assert not np.array_equal(found[0], found[3])
+    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_it_works_inside_cross_validation(friedman: tuple) -> None:
+    scores = cross_val_score(CompositionalRegressor(FRIEDMAN, effort="quick", random_state=0), *friedman, cv=2)
+    assert scores.min() > 0.9
