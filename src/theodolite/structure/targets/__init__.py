@@ -1,0 +1,1 @@
+"""Functions whose structure is known, to measure what is found of it. No search and no fitting."""
