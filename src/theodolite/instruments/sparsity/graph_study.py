@@ -99,7 +99,7 @@ class Members:
     ) -> None:
         with seeded(seed):
             nets = [GraphNet(graph, width=width, depth=depth) for _ in range(members)]
-        self.net = nets[0].to(device)
+        self.net = nets[0]
         self.parameters = count_parameters(self.net)
         self.places: dict[str, tuple[str, slice, torch.Size]] = {}
         sizes = {"weight": 0, "bias": 0}
@@ -116,6 +116,7 @@ class Members:
             ).to(device)
             for kind in sizes
         }
+        self.net.to(device)
 
     def run(
         self, weights: Mapping[str, Tensor], x: Float[Tensor, "member point variable"]
