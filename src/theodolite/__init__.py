@@ -1,11 +1,11 @@
 """Theodolite surveys what a neural architecture can express, and what gradient descent can make it learn.
 
 `express` says by explicit weights what an architecture can compute, `signal` what the gradient says before training,
-`learn` what training finds, `runs` reads what was trained and `compare` sets it side by side; `separation_rank`
-measures how strongly a network ties two groups of inputs together, exactly where it is polynomial, and `verify` checks
-a certificate of it; `run_survey` turns all instruments on networks; `advise_shape` says which depth, width and heads
-fit a budget; `check_claims` puts the sources' theorems beside measurements and `reproduce` published figures beside
-ours.
+`learn` what training finds; `separation_rank` measures how strongly a network ties two groups of inputs together,
+exactly where it is polynomial, and `verify` checks a certificate of it; `run_survey` turns all instruments on networks;
+`advise_shape` says which depth, width and heads fit a budget; `discover` finds which variables enter which constituent
+function of data or a black box, and `CompositionalRegressor` is the network of that graph as a scikit-learn estimator;
+`check_claims` puts the sources' theorems beside measurements and `reproduce` published figures beside ours.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from theodolite.instruments.certificate import verify
     from theodolite.instruments.gradient import signal
     from theodolite.instruments.separation import separation_rank
-    from theodolite.lab.compare import compare
     from theodolite.lab.learn import learn
-    from theodolite.lab.runs import runs
+    from theodolite.structure.discover import discover
+    from theodolite.structure.regressor import CompositionalRegressor
     from theodolite.survey.run import run_survey
     from theodolite.witness.express import express
 
 __all__ = [
+    "CompositionalRegressor",
     "TheodoliteError",
     "advise_shape",
     "check_claims",
-    "compare",
+    "discover",
     "express",
     "learn",
     "reproduce",
     "run_survey",
-    "runs",
     "separation_rank",
     "signal",
     "verify",
@@ -48,19 +48,21 @@ __all__ = [
 _HOMES = {
     "advise_shape": "theodolite.advise.advice",
     "check_claims": "theodolite.claims",
-    "compare": "theodolite.lab.compare",
+    "CompositionalRegressor": "theodolite.structure.regressor",
+    "discover": "theodolite.structure.discover",
     "express": "theodolite.witness.express",
     "learn": "theodolite.lab.learn",
     "reproduce": "theodolite.claims.reproduce",
     "run_survey": "theodolite.survey.run",
-    "runs": "theodolite.lab.runs",
     "separation_rank": "theodolite.instruments.separation",
     "signal": "theodolite.instruments.gradient",
     "verify": "theodolite.instruments.certificate",
     # Shown in their own modules now, and still found here by those who import them so.
     "Partition": "theodolite.partition",
+    "compare": "theodolite.lab.compare",
     "list_nets": "theodolite.nets",
     "list_tasks": "theodolite.tasks",
+    "runs": "theodolite.lab.runs",
 }
 
 

@@ -11,6 +11,7 @@ from theodolite.cli import (
     advise,
     claims,
     compare,
+    discover,
     express,
     fixed_points,
     learn,
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command("survey")(survey.survey)
 app.command("advise")(advise.advise)
+app.command("discover")(discover.discover)
 app.command("rank")(rank.rank)
 app.command("verify")(verify.verify)
 app.command("express")(express.express)

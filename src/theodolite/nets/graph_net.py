@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -72,7 +72,8 @@ class GraphNet(nn.Module):
             return (len(node.inputs), sum(rows[name] for name in node.inputs))
 
         places, self.stages = _Places(computed.variables, rows), nn.ModuleList()
-        for groups in stages(computed, entering):
+        self.groups = stages(computed, entering)
+        for groups in self.groups:
             self.stages.append(
                 _Stage(
                     [_block(group, rows, width, depth, activation) for group in groups],
@@ -80,12 +81,39 @@ class GraphNet(nn.Module):
                 )
             )
             places.append([node.name for group in groups for node in group.nodes])
+        self.scalar = channels == 1 and outputs == 1
+        self.places = tuple(places.place[node.name] for node in self.graph.nodes)
 
     def forward(self, x: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch output"]:
+        return self._stages(x)[-1].mT
+
+    def node_values(self, x: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch node"]:
+        """What every node of the graph says, in its order, the output last."""
+        if not self.scalar:
+            raise BadInput("nodes say one number each only with channels=1 and outputs=1: build the network so")
+        found = self._stages(x)
+        return torch.stack([found[stage][row] for stage, row in self.places], dim=-1)
+
+    def node_parameters(self) -> dict[str, Int[Tensor, " parameter"]]:
+        """Where, in the vector of all parameters in their order, those of every perceptron, sum and product stand."""
+        found: dict[str, list[Tensor]] = {}
+        first = 0
+        for stage, groups in zip(self.stages, self.groups, strict=True):
+            assert isinstance(stage, _Stage)
+            for block, group in zip(stage.blocks, groups, strict=True):
+                for parameter in block.parameters():
+                    count = parameter.numel()
+                    parts = torch.arange(first, first + count).reshape(len(group.nodes), -1)
+                    for node, part in zip(group.nodes, parts, strict=True):
+                        found.setdefault(node.name, []).append(part)
+                    first += count
+        return {name: torch.cat(parts) for name, parts in found.items()}
+
+    def _stages(self, x: Tensor) -> list[Tensor]:
         found = [x.mT]
         for stage in self.stages:
             found.append(stage(found))
-        return found[-1].mT
+        return found
 
     def symmetries(self) -> Mapping[str, Symmetry]:
         own = Symmetry(False, "every constituent has weights of its own")

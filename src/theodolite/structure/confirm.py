@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from theodolite.graphs import CompositionalGraph
 from theodolite.structure.effort import EFFORTS, Effort, effort_named
-from theodolite.structure.fitting import Fitted, checked, fit
+from theodolite.structure.fitting import Fitted, checked, drawn_folds, fit, network_size
+from theodolite.structure.guide import Guide
+from theodolite.structure.networks import better_folds
 from theodolite.structure.result import Found
 
 Array = NDArray[np.float64]
@@ -83,6 +85,9 @@ def confirm(
     *,
     variables: Sequence[str] | None = None,
     effort: str | Effort = "standard",
+    guide: Guide | None = None,
+    fold: NDArray[np.int64] | None = None,
+    known: Mapping[CompositionalGraph, Fitted] | None = None,
     seconds: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Confirmation:
@@ -92,6 +97,9 @@ def confirm(
     paired bootstrap over rows, at 95 % over all candidates (Holm); or where it is simpler and, at 95 %, not worse by
     more than 5 % of dense's error, nor of what dense explains. Of several, the simplest that the best is not
     significantly better than. Otherwise it abstains. `variables` names the columns where there are no candidates.
+    `guide` is the function itself where it can be asked for values; otherwise the dense network of a fold guides the
+    graphs' networks of this fold, as far as the effort has guided starts. `known` are networks of candidates that were
+    fitted on the rows' folds `fold` before: of every fold the better network is taken.
     """
     began = time.monotonic()
     names = candidates[0].graph.variables if candidates else variables
@@ -110,9 +118,13 @@ def confirm(
         quick = [(found, jobs.fit(found.graph, EFFORTS["quick"], "candidate")) for found in proposed]
         quick.sort(key=lambda pair: pair[1].validation_error)
         proposed = [found for found, _ in quick[:FINALISTS]]
-    fits = [jobs.fit(found.graph, work, "candidate") for found in proposed]
-    matched = min((fitted.parameters for fitted in fits), default=0)
-    dense_kind, dense = jobs.dense(whole, work, matched)
+    fold = drawn_folds(len(rows), work, generator) if fold is None else fold
+    matched = min((network_size(found.graph, work.width) for found in proposed), default=0)
+    dense_kind, dense = jobs.dense(whole, work, matched, fold)
+    guide = guide or dense.guide()
+    fits = [jobs.fit(found.graph, work, "candidate", fold=fold, guide=guide) for found in proposed]
+    before = {} if known is None else known
+    fits = [better_folds(f, before[f.graph], targets, fold) if f.graph in before else f for f in fits]
 
     left_out = quick[FINALISTS:]
     all_fits = (dense, *fits, *(fitted for _, fitted in left_out))
@@ -173,23 +185,25 @@ class _Jobs:
         self.until = None if seconds is None else began + seconds
         self.progress, self.done, self.total = progress, 0, 0
 
-    def fit(self, graph: CompositionalGraph, effort: Effort, label: str, **shape: Any) -> Fitted:
+    def fit(self, graph: CompositionalGraph, effort: Effort, label: str, **options: Any) -> Fitted:
         left = None if self.until is None else max(0.0, self.until - time.monotonic()) / (self.total - self.done)
-        found = fit(graph, self.rows, self.targets, self.generator, effort=effort, seconds=left, **shape)
+        found = fit(graph, self.rows, self.targets, self.generator, effort=effort, seconds=left, **options)
         self.done += 1
         if self.progress is not None:
             self.progress(self.done, self.total, label)
         return found
 
-    def dense(self, whole: CompositionalGraph, effort: Effort, matched: int) -> tuple[str, Fitted]:
+    def dense(
+        self, whole: CompositionalGraph, effort: Effort, matched: int, fold: NDArray[np.int64]
+    ) -> tuple[str, Fitted]:
         """The better of two dense networks on held-out rows: of as many parameters as the graph's, and larger."""
         inputs = len(whole.variables)
         # w² + (inputs + 3) w + inputs + 1 parameters: two hidden layers of w units, and a linear path
         width = round((np.sqrt((inputs + 3) ** 2 + 4 * max(0, matched - inputs - 1)) - inputs - 3) / 2)
-        small = self.fit(whole, effort, "dense", width=max(4, width), depth=2)
+        small = self.fit(whole, effort, "dense", fold=fold, width=max(4, width), depth=2)
         if effort.dense_width is None:
             return "of the graph's size", small
-        large = self.fit(whole, effort, "dense", width=effort.dense_width, depth=2)
+        large = self.fit(whole, effort, "dense", fold=fold, width=effort.dense_width, depth=2)
         if large.validation_error < small.validation_error:
             return "larger", large
         return "of the graph's size", small

@@ -22,8 +22,8 @@ FIRST, SECOND, SMALL = 0.9, 0.99, 1e-8  # of Adam: the memory of the mean and of
 def descend(
     net: Stacked,
     members: Float[Tensor, "member parameter"],
-    rows: Float[Tensor, "row feature"],
-    targets: Float[Tensor, " row"],
+    rows: Float[Tensor, "row feature"] | Float[Tensor, "member row feature"],
+    targets: Float[Tensor, " row"] | Float[Tensor, "member row"],
     weights: Float[Tensor, "member row"],
     generator: torch.Generator,
     *,
@@ -33,7 +33,8 @@ def descend(
     progress: Callable[[int, int], None] | None = None,
 ) -> Float[Tensor, "member parameter"]:
     """Minimises the mean of w r², plus a little ℓ₂; the rate warms up and decays as a cosine to 0. The parameters that
-    come back are those, of every so many steps, that were best on the rows of weight 0."""
+    come back are those, of every so many steps, that were best on the rows of weight 0. Rows and targets
+    are common to the members, or each has its own."""
     kind = members.dtype
     rows, targets, weights = rows.float(), targets.float(), weights.float()
     state = members.float()
@@ -41,11 +42,10 @@ def descend(
     blind = (1 - weights).sum(1) == 0  # nothing held out: the last parameters are kept
     best, lowest = state, torch.full_like(state[:, 0], torch.inf)
     for step in range(1, steps + 1):
-        if len(rows) > BATCH:
-            drawn = torch.randint(len(rows), (BATCH,), generator=generator)
-            x, y, w = rows[drawn], targets[drawn], weights[:, drawn]
-        else:
-            x, y, w = rows, targets, weights
+        x, y, w = rows, targets, weights
+        if rows.shape[-2] > BATCH:
+            drawn = torch.randint(rows.shape[-2], (BATCH,), generator=generator)
+            x, y, w = rows[..., drawn, :], targets[..., drawn], weights[:, drawn]
         state = state.detach().requires_grad_()
         loss = (w * (net.outputs(state, x) - y) ** 2).mean(1).sum() + DECAY * (state**2).sum()
         (slope,) = torch.autograd.grad(loss, state)

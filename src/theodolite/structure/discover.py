@@ -15,10 +15,11 @@ from theodolite.graphs import CompositionalGraph
 from theodolite.nets.load import named_in_file
 from theodolite.structure.black_box import CallableSource
 from theodolite.structure.boosting import boosting_error
-from theodolite.structure.confirm import confirm
+from theodolite.structure.confirm import Confirmation, confirm
 from theodolite.structure.effort import effort_named
 from theodolite.structure.evidence import gather
-from theodolite.structure.interactions import propose
+from theodolite.structure.guide import Guide
+from theodolite.structure.refine import settle
 from theodolite.structure.result import Discovery, Found
 from theodolite.structure.search import search
 from theodolite.structure.source import Array
@@ -109,9 +110,13 @@ class _Work:
 
 def _from_table(samples: Samples, work: _Work) -> Discovery:
     train, test = _split(samples, work.generator)
-    tell = lambda done, total: work.report(done, total, "looking for interactions")
-    candidates = propose(train.x, train.y, train.variables, work.generator, progress=tell)
-    return _confirmed("data", candidates, train, test, work, {"notes": list(samples.notes)})
+    asked = settle(
+        *(train.x, train.y, train.variables, work.generator),
+        effort=work.effort,
+        seconds=work.left,
+        progress=work.report,
+    )
+    return _judged("data", asked, train, test, work, {"notes": list(samples.notes)})
 
 
 def _from_function(source: CallableSource, name: str, rows: int, fit: bool, work: _Work) -> Discovery:
@@ -121,10 +126,18 @@ def _from_function(source: CallableSource, name: str, rows: int, fit: bool, work
     if np.ptp(values) == 0:
         raise BadInput(f"the black box is {values[0]:g} at all of {rows} points: there is nothing to explain")
     found = _named(search(gather(source, work.generator), source, work.generator), name)
-    asked = {"evaluations": source.evaluations}
     if fit:
         train, test = _split(Samples(points, values, source.variables, name), work.generator)
-        judged = _confirmed("black box", [found], train, test, work, {**asked, "notes": []})
+        asked = confirm(
+            *([found], train.x, train.y, work.generator),
+            variables=train.variables,
+            effort=work.effort,
+            guide=Guide((source.values,)),
+            seconds=work.left,
+            progress=work.report,
+        )
+        judged = _judged("black box", asked, train, test, work, {"notes": []})
+        judged = replace(judged, details={**judged.details, "evaluations": source.evaluations})
         return _unconfirmed(judged, found) if judged.abstained and not found.graph.is_dense else judged
     dense = found.graph.is_dense
     return Discovery(
@@ -139,25 +152,22 @@ def _from_function(source: CallableSource, name: str, rows: int, fit: bool, work
         dense_test_error=None,
         boosting_test_error=None,
         model=None,
-        details={**asked, "notes": list(found.notes), "seed": work.seed, "seconds": round(work.elapsed, 3)},
+        details={
+            "evaluations": source.evaluations,
+            "notes": list(found.notes),
+            "seed": work.seed,
+            "seconds": round(work.elapsed, 3),
+        },
     )
 
 
-def _confirmed(
-    mode: str, candidates: Sequence[Found], train: Samples, test: Samples, work: _Work, details: dict[str, Any]
+def _judged(
+    mode: str, asked: Confirmation, train: Samples, test: Samples, work: _Work, details: dict[str, Any]
 ) -> Discovery:
-    """Let rows held out of the training rows choose, and the test rows measure."""
-    candidates = [_named(found, train.target) for found in candidates]
-    asked = confirm(
-        candidates,
-        train.x,
-        train.y,
-        work.generator,
-        variables=train.variables,
-        effort=work.effort,
-        seconds=work.left,
-        progress=work.report,
-    )
+    """What rows held out of the training rows chose, measured on the test rows."""
+    trials = tuple(replace(trial, found=_named(trial.found, train.target)) for trial in asked.trials)
+    chosen = None if asked.chosen is None else _named(asked.chosen, train.target)
+    asked = replace(asked, chosen=chosen, trials=trials)
     losses = {"dense": (asked.dense.predict(test.x) - test.y) ** 2 / np.var(test.y)}
     losses["graph"] = losses["dense"]
     if asked.chosen is not None:
@@ -167,7 +177,7 @@ def _confirmed(
         work.report(0, 1, "gradient boosting")
         boosted = boosting_error(train.x, train.y, test.x, test.y, work.seed)
     graph = _output_named(asked.model.graph, train.target)
-    best = asked.chosen or next(iter(candidates), None)
+    best = chosen or next((trial.found for trial in trials), None)
     heard = [*details.pop("notes"), *(best.notes if best is not None else ())]
     told = {key: value for key, value in asked.to_json().items() if key not in ("abstained", "reason", "seconds")}
     return Discovery(

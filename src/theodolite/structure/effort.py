@@ -14,8 +14,10 @@ ALONE = 5  # times as many steps of Adam where least squares does not follow
 class Effort:
     """`restarts` networks for each of `folds` splits of the rows take `descent` steps of Adam; the best of each split
     then takes up to `polish` steps of least squares, as far as `products` (multiplications, over all steps and splits)
-    reach. `width` units in the hidden layer of a graph's constituents; a dense network has two, with
-    as many parameters as the graph's network or of `dense_width` units (None: only the first): the better of both.
+    reach. Where there is a guide, one of the restarts gives way to a guided start, for which `guided` starts of every
+    module are tried (0: no guided start). `width` units in the hidden layer of a graph's constituents; a dense network
+    has two, with as many parameters as the graph's network or of `dense_width` units (None: only the first): the
+    better of both.
     """
 
     folds: int
@@ -25,6 +27,7 @@ class Effort:
     products: float
     width: int
     dense_width: int | None
+    guided: int = 0
 
     def polish_steps(self, rows: int, parameters: int) -> int:
         """A step of least squares costs rows × parameters × the smaller of both, for every split; 0 where only a few
@@ -38,9 +41,9 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(3, 1, 50, 12, 1e10, 6, None),
-    "standard": Effort(4, 3, 400, 80, 1.5e11, 8, 24),
-    "thorough": Effort(5, 4, 1500, 200, 2e12, 12, 48),
+    "quick": Effort(3, 2, 50, 12, 1e10, 6, None),
+    "standard": Effort(4, 3, 400, 80, 1.5e11, 8, 24, 4),
+    "thorough": Effort(5, 4, 1500, 200, 2e12, 12, 48, 6),
 }
 FEW_ROWS = 500
 

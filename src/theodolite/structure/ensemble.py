@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -43,8 +43,8 @@ class Ensemble:
         """Every member's output at the same rows."""
         return self.outputs(rows.expand(self.members, *rows.shape))
 
-    def member(self, index: int) -> Ensemble:
-        return Ensemble(tuple((weight[index : index + 1], bias[index : index + 1]) for weight, bias in self.layers))
+    def only(self, chosen: Sequence[int]) -> Ensemble:
+        return Ensemble(tuple((weight[list(chosen)], bias[list(chosen)]) for weight, bias in self.layers))
 
     def double(self) -> Ensemble:
         return Ensemble(tuple((weight.double(), bias.double()) for weight, bias in self.layers))

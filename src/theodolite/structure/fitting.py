@@ -8,8 +8,8 @@ minimum does not count. Every row thereby has a prediction by a network that nev
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,17 @@ from theodolite.graphs import CompositionalGraph
 from theodolite.nets.graph_net import GraphNet
 from theodolite.structure.descent import descend
 from theodolite.structure.effort import Effort, effort_named
+from theodolite.structure.guide import Guide, modules
+from theodolite.structure.guided_start import GuidedStart
 from theodolite.structure.least_squares import least_squares
 from theodolite.structure.stacked import Stacked, start
 
 Array = NDArray[np.float64]
 LEAST_ROWS = 6  # two in every one of three folds
 SCHEMA = 1
+TRIED = 15  # steps of least squares after which the guided network of a fold and the other are compared
+STUCK = 5  # times the median of the folds: with such an error a fold is tried again,
+ENOUGH = 1e-7  # unless it is this small
 _ARRAYS = ("members", "shares", "centre", "scale")
 
 
@@ -78,6 +83,11 @@ class Fitted:
             parts = [shares @ net.outputs(torch.from_numpy(self.members), part) for part in scaled.split(8192)]
         return self.offset + self.spread * torch.cat(parts).numpy()
 
+    def guide(self) -> Guide:
+        """The network of every fold by itself, to guide networks of a graph on the same folds."""
+        alone = [replace(self, members=self.members[f : f + 1], shares=np.ones(1)) for f in range(len(self.members))]
+        return Guide(tuple(one.predict for one in alone), self.validation_error)
+
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays, and a JSON document, that `from_state` makes the same predictions of."""
         document = {
@@ -126,14 +136,18 @@ def fit(
     generator: np.random.Generator,
     *,
     effort: str | Effort = "standard",
+    fold: ArrayLike | None = None,
+    guide: Guide | None = None,
     width: int | None = None,
     depth: int = 1,
     activation: str = "tanh",
     seconds: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Fitted:
-    """The columns of `x` are the graph's variables, in its order. `seconds` ends training early; what is returned then
-    depends on the machine's speed, and otherwise only on the arguments. `progress` gets (done, total, label)."""
+    """The columns of `x` are the graph's variables, in its order. `fold` numbers the fold of every row from 0 (drawn at
+    random if None). With a `guide`, one network of each fold starts from what it says of the graph's modules.
+    `seconds` ends training early; what is returned then depends on the machine's speed, and otherwise only on the
+    arguments. `progress` gets (done, total, label)."""
     rows, targets = checked(x, y, graph)
     work = effort_named(effort, len(rows))
     until = None if seconds is None else time.monotonic() + seconds
@@ -142,19 +156,20 @@ def fit(
     centre, scale = rows.mean(0), _scales(rows)
     offset, spread = float(targets.mean()), float(targets.std())
 
-    folds = max(2, min(work.folds, len(rows) // 2))
-    fold = torch.from_numpy(generator.permutation(len(rows)) % folds)
-    seeds = [int(seed) for seed in generator.integers(2**31, size=folds * work.restarts)]
-    net, members = start(lambda: _network(graph, width, depth, activation), seeds)
+    given = drawn_folds(len(rows), work, generator) if fold is None else _checked_folds(fold, len(rows))
+    folds, fold = int(given.max()) + 1, torch.from_numpy(given)
+    if not work.guided or not modules(graph):
+        guide = None
+    restarts = work.restarts if guide is None else max(1, work.restarts - 1)
+    build = lambda part: _network(part, width, depth, activation)
+    net = Stacked(start(lambda: build(graph), _seeds(generator, 1))[0].module)
     if np.ptp(targets) == 0:  # nothing to learn: the constant is predicted, exactly
-        one, share = members[:1].numpy(), np.ones(1)
+        one, share = Stacked.vector(net.module)[None].numpy(), np.ones(1)
         shape = (graph, width, depth, activation)
         value = float(targets[0])  # not the mean, which rounding may move
         return Fitted(*shape, one, share, centre, scale, value, 0.0, validation_error=0.0, held_out=targets.copy())
     inputs = torch.from_numpy((rows - centre) / scale)
     wanted = torch.from_numpy((targets - offset) / spread)
-    owner = torch.arange(len(seeds)) % folds  # the fold that a member does not see
-    weights = (fold[None, :] != owner[:, None]).double()
     polish = work.polish_steps(len(rows), net.parameters)
     descent = work.descent_steps(polish)
 
@@ -163,22 +178,54 @@ def fit(
             return None
         return lambda done, _, tell=progress: tell(before + done, descent + polish, label)
 
-    torch_generator = torch.Generator().manual_seed(int(generator.integers(2**63)))
-    members = descend(
-        *(net, members, inputs, wanted, weights, torch_generator),
-        steps=descent,
-        until=halfway if polish else until,
-        progress=told(0, "descent"),
-    )
-    with torch.no_grad():
-        errors = _judged(net, members, inputs, wanted, weights)
-        best = torch.stack([torch.where(owner == f, errors, torch.inf).argmin() for f in range(folds)])
-        members, weights = members[best], weights[best]
-        if polish:
-            members = least_squares(
-                net, members, inputs, wanted, weights, steps=polish, until=until, progress=told(descent, "polish")
+    def weighted(of: Sequence[int]) -> Tensor:
+        return (fold[None, :] != torch.tensor(of)[:, None]).double()
+
+    def descended(of: Sequence[int], count: int, tell: Callable[[int, int], None] | None) -> Tensor:
+        """The best of so many random starts, for each of these folds."""
+        _, members = start(lambda: build(graph), _seeds(generator, count * len(of)))
+        own = [f for _ in range(count) for f in of]
+        members = descend(
+            *(net, members, inputs, wanted, weighted(own), torch.Generator().manual_seed(_seeds(generator, 1)[0])),
+            steps=descent,
+            until=halfway if polish else until,
+            progress=tell,
+        )
+        return members[_best(_judged(net, members, inputs, wanted, weighted(own)), len(of))]
+
+    def guided(of: Sequence[int]) -> Tensor | None:
+        if guide is None:
+            return None
+        data = (rows, inputs, wanted, fold, of, generator)
+        return GuidedStart(graph, build, *data, effort=work, until=halfway).members(guide)
+
+    def polished(of: Sequence[int], members: Tensor, steps: int, tell: Callable[[int, int], None] | None) -> Tensor:
+        if not polish:
+            return members
+        with torch.no_grad():
+            return least_squares(
+                *(net, members, inputs, wanted, weighted(of)), steps=steps, until=until, progress=tell
             ).members
-        errors = _judged(net, members, inputs, wanted, weights)
+
+    def trained(of: Sequence[int], count: int, tell: bool) -> tuple[Tensor, Tensor]:
+        """A network for each of these folds, and its error on the rows of the fold."""
+        members = descended(of, count, told(0, "descent") if tell else None)
+        others, tried = guided(of), 0
+        if others is not None:
+            both, twice, tried = torch.cat([members, others]), [*of, *of], min(TRIED, polish)
+            both = polished(twice, both, tried, told(descent, "polish") if tell else None)
+            members = both[_best(_judged(net, both, inputs, wanted, weighted(twice)), len(of))]
+        members = polished(of, members, polish - tried, told(descent + tried, "polish") if tell else None)
+        return members, _judged(net, members, inputs, wanted, weighted(of))
+
+    members, errors = trained(range(folds), restarts, True)
+    stuck = (errors > (STUCK * errors.median()).clamp(min=ENOUGH)).nonzero()[:, 0].tolist()
+    if stuck and work.guided and (halfway is None or time.monotonic() < halfway):
+        others, again = trained(stuck, work.restarts, False)
+        members[stuck] = torch.where((again < errors[stuck])[:, None], others, members[stuck])
+        errors[stuck] = torch.minimum(again, errors[stuck])
+    weights = weighted(range(folds))
+    with torch.no_grad():
         unseen = (net.outputs(members, inputs) * (1 - weights)).sum(0)
     shares = errors.clamp(min=1e-300) ** -2.0
     shares = torch.nan_to_num(shares / shares.max(), nan=0.0)
@@ -211,8 +258,35 @@ def checked(x: ArrayLike, y: ArrayLike, graph: CompositionalGraph) -> tuple[Arra
     return rows, targets
 
 
+def drawn_folds(rows: int, effort: Effort, generator: np.random.Generator) -> NDArray[np.int64]:
+    """The number of the fold of every row, the folds of one size but for one row."""
+    return generator.permutation(rows) % max(2, min(effort.folds, rows // 2))
+
+
+def network_size(graph: CompositionalGraph, width: int, depth: int = 1) -> int:
+    """The number of parameters of one network."""
+    return Stacked(_network(graph, width, depth, "tanh")).parameters
+
+
 def _network(graph: CompositionalGraph, width: int, depth: int, activation: str) -> GraphNet:
     return GraphNet(graph, features=len(graph.variables), outputs=1, width=width, depth=depth, activation=activation)
+
+
+def _checked_folds(given: ArrayLike, rows: int) -> NDArray[np.int64]:
+    fold = np.asarray(given)
+    numbers = np.unique(fold)
+    if fold.shape != (rows,) or len(numbers) < 2 or not np.array_equal(numbers, np.arange(len(numbers))):
+        raise BadInput(f"fold must number the fold of each of {rows} rows, from 0 on, with at least two folds")
+    return fold.astype(np.int64)
+
+
+def _best(errors: Tensor, folds: int) -> Tensor:
+    """The member of the lowest error of every fold; members stand fold by fold, again and again."""
+    return errors.reshape(-1, folds).argmin(0) * folds + torch.arange(folds)
+
+
+def _seeds(generator: np.random.Generator, count: int) -> list[int]:
+    return [int(seed) for seed in generator.integers(2**31, size=count)]
 
 
 def _judged(net: Stacked, members: Tensor, inputs: Tensor, wanted: Tensor, weights: Tensor) -> Tensor:

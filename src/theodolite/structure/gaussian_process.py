@@ -7,6 +7,7 @@ and b maximise the evidence log p(y), and of the two k the one with more evidenc
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,9 +46,8 @@ class Processes:
     def everywhere(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row"]:
         return self.outputs(rows.expand(self.members, *rows.shape))
 
-    def member(self, index: int) -> Processes:
-        one = slice(index, index + 1)
-        return Processes(self.kind, self.lengths, self.rows[one], self.weights[one])
+    def only(self, chosen: Sequence[int]) -> Processes:
+        return Processes(self.kind, self.lengths, self.rows[list(chosen)], self.weights[list(chosen)])
 
     def double(self) -> Processes:
         return self

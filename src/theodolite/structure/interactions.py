@@ -6,12 +6,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 from scipy import stats
 
-from theodolite.graphs.graph import Kind
+from theodolite.graphs.graph import CompositionalGraph, Kind
 from theodolite.structure.effects import Effect, HeldOut, Set
 from theodolite.structure.evidence import gather
 from theodolite.structure.nesting import find_modules, turns
@@ -19,7 +20,7 @@ from theodolite.structure.result import Found
 from theodolite.structure.search import search
 from theodolite.structure.source import Array
 from theodolite.structure.summands import Group, find_summands, summands_confidence, summands_graph
-from theodolite.structure.surrogate import SurrogateSource, fit_surrogate
+from theodolite.structure.surrogate import MEMBERS, SurrogateSource, fit_surrogate
 
 Progress = Callable[[int, int], None]
 LEVEL = 0.05
@@ -45,6 +46,13 @@ class Interactions:
         """1 − the chance of such a z under the null, times the number of sets of that size."""
         tests = self.count if len(members) == 1 else self.count * (self.count - 1) // 2
         return float(1 - min(1.0, tests * stats.norm.sf(self.effects[members].z)))
+
+    def edges(self, graph: CompositionalGraph) -> dict[tuple[str, str], float]:
+        """Confidence in every edge of a graph of these variables."""
+        name = self.source.variables
+        single = {name[index]: self.confidence((index,)) for index in range(self.count)}
+        pairs = {(name[i], name[j]): self.confidence((i, j)) for i, j in combinations(range(self.count), 2)}
+        return summands_confidence(graph, single, pairs)
 
     def used(self, level: float) -> list[int]:
         """Variables whose redraw from other rows harms the prediction of unseen ones, at a level corrected for their
@@ -78,24 +86,39 @@ def pair_scores(
 
 
 def propose(
-    x: Array, y: Array, variables: Sequence[str], generator: np.random.Generator, progress: Progress | None = None
+    x: Array,
+    y: Array,
+    variables: Sequence[str],
+    generator: np.random.Generator,
+    progress: Progress | None = None,
+    *,
+    quick: bool = False,
 ) -> list[Found]:
     """Different graphs that the data may follow, the best guess first; none where no surrogate predicts unseen rows.
 
     Sums of terms at levels of strictness, products of terms where the target has one sign (sums in its logarithm), and
-    both with modules inside the terms. Variables that do not matter are left out of a graph.
+    both with modules inside the terms. Variables that do not matter are left out of a graph. `quick`: fewer members,
+    and constituents that share variables are not looked for.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    readings: list[tuple[Kind, Array]] = [("sum", y)]
-    if len(y) and (np.all(y > 0) or np.all(y < 0)):
-        readings.append(("product", np.log(np.abs(y))))
+    fitted = partial(fit_surrogate, variables=variables, generator=generator, progress=progress)
+    members = MEMBERS if quick and len(y) >= 4 * MEMBERS else None
+    readings: dict[Kind, SurrogateSource] = {"sum": fitted(x, y, members=members)}
+    if one_sign(y):
+        readings["product"] = fitted(x, np.log(np.abs(y)), members=members)
+    return propose_from(readings, generator, quick=quick)
+
+
+def propose_from(
+    readings: Mapping[Kind, SurrogateSource], generator: np.random.Generator, *, quick: bool = False
+) -> list[Found]:
+    """The same from surrogates that are there already: of the target, for sums, and of its logarithm, for products."""
     ranked: list[tuple[tuple[int, int], Found]] = []
-    for kind, targets in readings:
-        source = fit_surrogate(x, targets, variables, generator, progress=progress)
+    for kind, source in readings.items():
         if not predicts(source):
             log.info("no %s is proposed: the surrogate's R² on unseen rows is %.3f", kind, source.r2)
             continue
-        ranked += _candidates(measure_interactions(source, generator), kind, generator)
+        ranked += _candidates(measure_interactions(source, generator), kind, generator, search=not quick)
     # the simplest at the same strictness first: it has the fewest inputs of one constituent
     ranked.sort(key=lambda item: item[0])
     found: list[Found] = []
@@ -105,6 +128,10 @@ def propose(
     return found[:MOST]
 
 
+def one_sign(targets: Array) -> bool:
+    return bool(len(targets)) and bool(np.all(targets > 0) or np.all(targets < 0))
+
+
 def predicts(source: SurrogateSource) -> bool:
     """Whether unseen rows are predicted better than by the mean, beyond chance."""
     better = (source.targets - source.middle) ** 2 - (source.targets - source.held_out()) ** 2
@@ -112,14 +139,14 @@ def predicts(source: SurrogateSource) -> bool:
 
 
 def _candidates(
-    interactions: Interactions, kind: Kind, generator: np.random.Generator
+    interactions: Interactions, kind: Kind, generator: np.random.Generator, *, search: bool
 ) -> list[tuple[tuple[int, int], Found]]:
     """Graphs, each with its place: less sure readings of the data later, and wider constituents later."""
     used = interactions.used(LEVEL)
     if not used:
         return []
     turned = turns(interactions.source, generator)
-    found = [((1, 0), _searched(interactions, generator))] if kind == "sum" else []
+    found = [((1, 0), _searched(interactions, generator))] if kind == "sum" and search else []
 
     def add(place: int, terms: list[Group], modules: list[Group], note: str) -> None:
         made = _found(interactions, terms, kind, modules, note)
@@ -182,9 +209,6 @@ def _strongest(interactions: Interactions, pairs: list[tuple[int, int]]) -> list
 
 
 def _found(interactions: Interactions, terms: list[Group], kind: Kind, modules: list[Group], note: str) -> Found:
-    name = interactions.source.variables
-    graph = summands_graph(name, terms, kind, modules)
-    single = {name[index]: interactions.confidence((index,)) for index in range(len(name))}
-    pairs = {(name[i], name[j]): interactions.confidence((i, j)) for i, j in combinations(range(len(name)), 2)}
+    graph = summands_graph(interactions.source.variables, terms, kind, modules)
     notes = (f"a {kind}: {note}", f"the surrogate's R² on unseen rows is {interactions.source.r2:.6f}")
-    return Found(graph, summands_confidence(graph, single, pairs), interactions.scores(), notes)
+    return Found(graph, interactions.edges(graph), interactions.scores(), notes)

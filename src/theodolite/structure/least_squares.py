@@ -35,8 +35,8 @@ class Minimum:
 def least_squares(
     net: Stacked,
     members: Float[Tensor, "member parameter"],
-    rows: Float[Tensor, "row feature"],
-    targets: Float[Tensor, " row"],
+    rows: Float[Tensor, "row feature"] | Float[Tensor, "member row feature"],
+    targets: Float[Tensor, " row"] | Float[Tensor, "member row"],
     weights: Float[Tensor, "member row"],
     *,
     penalty: float | None = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
-from theodolite.structure.confirm import Confirmation, confirm
-from theodolite.structure.effort import FEW_ROWS, Effort, effort_named
+from theodolite.structure.confirm import Confirmation
+from theodolite.structure.effort import Effort, effort_named
 from theodolite.structure.fitting import LEAST_ROWS, Fitted, fit
 from theodolite.structure.result import Discovery, Found
 
 Array = NDArray[np.float64]
-SEARCH_ROWS = 50  # fewer cannot tell one graph from another: the dense network is fitted
-FEW_CANDIDATES = 2  # of those proposed, where there are few rows
 
 
 class BadData(BadInput, ValueError):
@@ -92,26 +89,20 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
     def _search(
         self, rows: Array, targets: Array, names: Sequence[str], generator: np.random.Generator, began: float
     ) -> None:
-        from theodolite.structure.interactions import propose
+        from theodolite.structure.refine import LEAST_ROWS as SEARCH_ROWS
+        from theodolite.structure.refine import settle
 
-        work = effort_named(self.effort, len(rows))
         kept, notes = _distinct(rows, names)
-        candidates: list[Found] = []
-        if len(rows) >= SEARCH_ROWS and np.ptp(targets) > 0 and len(kept) > 1:
-            found = propose(rows[:, kept], targets, [names[place] for place in kept], generator)
-            found = found[:FEW_CANDIDATES] if len(rows) < FEW_ROWS else found
-            candidates = [replace(one, graph=_widened(one.graph, names)) for one in found]
-        asked = confirm(
-            candidates,
-            *(rows, targets, generator),
-            variables=names,
-            effort=work,
+        asked = settle(
+            *(rows, targets, names, generator),
+            leave_out=[name for place, name in enumerate(names) if place not in kept],
+            effort=self.effort,
             seconds=_left(self.seconds, began),
         )
         reason = asked.reason
         if len(rows) < SEARCH_ROWS:
             reason = f"{len(rows)} rows are too few to tell one graph from another: give at least {SEARCH_ROWS}"
-        dense = Found(asked.dense.graph, {}, candidates[0].pairs if candidates else {})
+        dense = Found(asked.dense.graph, {}, asked.trials[0].found.pairs if asked.trials else {})
         details = {"rows": len(rows), **_told(asked), "notes": notes}
         self._take(asked.chosen or dense, asked.model, asked.chosen is None, reason, details, began)
 

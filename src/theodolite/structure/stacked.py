@@ -31,17 +31,24 @@ class Stacked:
         return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
     def outputs(
-        self, members: Float[Tensor, "member parameter"], rows: Float[Tensor, "row feature"]
+        self,
+        members: Float[Tensor, "member parameter"],
+        rows: Float[Tensor, "row feature"] | Float[Tensor, "member row feature"],
     ) -> Float[Tensor, "member row"]:
-        one = lambda member: functional_call(self.module, self.unflatten(member), (rows,)).squeeze(-1)
-        return vmap(one)(members)
+        """Rows are common to the members, or each has its own."""
+        one = lambda member, rows: functional_call(self.module, self.unflatten(member), (rows,)).squeeze(-1)
+        return vmap(one, in_dims=(0, 0 if rows.ndim == 3 else None))(members, rows)
 
     def jacobian(
-        self, members: Float[Tensor, "member parameter"], rows: Float[Tensor, "row feature"]
+        self,
+        members: Float[Tensor, "member parameter"],
+        rows: Float[Tensor, "row feature"] | Float[Tensor, "member row feature"],
     ) -> Float[Tensor, "member row parameter"]:
         """∂ output / ∂ parameter, of every row."""
         chunk = max(1, ENTRIES // (self.parameters * len(members)))
-        parts = [self._jacobian(members, rows[start : start + chunk]) for start in range(0, len(rows), chunk)]
+        parts = [
+            self._jacobian(members, rows[..., start : start + chunk, :]) for start in range(0, rows.shape[-2], chunk)
+        ]
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
     def _jacobian(self, members: Tensor, rows: Tensor) -> Tensor:
@@ -50,11 +57,11 @@ class Stacked:
 
         per_row = vmap(grad(output), in_dims=(None, 0))
 
-        def of_member(member: Tensor) -> Tensor:
+        def of_member(member: Tensor, rows: Tensor) -> Tensor:
             found = per_row(self.unflatten(member), rows)
             return torch.cat([found[name].reshape(len(rows), -1) for name in self.shapes], dim=1)
 
-        return vmap(of_member)(members)
+        return vmap(of_member, in_dims=(0, 0 if rows.ndim == 3 else None))(members, rows)
 
 
 def start(build: Callable[[], nn.Module], seeds: Sequence[int]) -> tuple[Stacked, Float[Tensor, "member parameter"]]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from numpy.typing import NDArray
+from torch import Tensor
 
 from theodolite.errors import BadInput
-from theodolite.structure.ensemble import Ensemble, train_ensemble
-from theodolite.structure.gaussian_process import Processes, fit_processes
+from theodolite.structure.ensemble import train_ensemble
+from theodolite.structure.gaussian_process import fit_processes
 from theodolite.structure.source import Array, Gradients
 
 MEMBERS = 5  # networks; of Gaussian processes twice as many, which cost little
@@ -22,25 +25,49 @@ MOST_STEPS = 4000
 PRIOR = 4  # degrees of freedom by which the spread at one point leans on the spread at all
 
 
+class Members(Protocol):
+    """Functions of standardised rows that predict the standardised target."""
+
+    @property
+    def members(self) -> int: ...
+
+    @property
+    def chunk(self) -> int:
+        """Rows to pass at once."""
+        ...
+
+    def outputs(self, rows: Float[Tensor, "member row variable"]) -> Float[Tensor, "member row"]: ...
+
+    def everywhere(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row"]:
+        """Every member's output at the same rows."""
+        ...
+
+    def only(self, chosen: Sequence[int]) -> Members: ...
+
+    def double(self) -> Members: ...
+
+
 @dataclass(frozen=True)
 class SurrogateSource:
     """The mean of an ensemble's members as the function; each member has not seen the rows of its fold.
 
     `r2` is 1 − (mean square of what the members miss on the rows they have not seen) / (variance of the target), and
-    `noise` the root of that mean square.
+    `noise` the root of that mean square. `sound` are the members that the function and its gradients are the mean of:
+    all, unless given.
     """
 
     variables: tuple[str, ...]
     rows: Array = field(repr=False)
     targets: Array = field(repr=False)
     folds: NDArray[np.int64] = field(repr=False)
-    ensemble: Ensemble | Processes = field(repr=False)
+    ensemble: Members = field(repr=False)
     centre: Array = field(repr=False)
     scale: Array = field(repr=False)
     middle: float
     unit: float
     r2: float = 0.0
     noise: float = 0.0
+    sound: tuple[int, ...] | None = None
 
     def points(self, count: int, generator: np.random.Generator) -> Array:
         """Rows of the data, each once before any twice."""
@@ -48,7 +75,8 @@ class SurrogateSource:
         return self.rows[np.concatenate(rounds)[:count]] if rounds else self.rows[:0]
 
     def values(self, points: Array) -> Array:
-        return self.members(points).mean(0)
+        said = self.members(points)
+        return (said if self.sound is None else said[list(self.sound)]).mean(0)
 
     def members(self, points: Array) -> Array:
         """What each member says at the points: (member, point)."""
@@ -58,7 +86,7 @@ class SurrogateSource:
 
     def unseen(self, member: int, points: Array) -> Array:
         """What one member says: (point,). It has not seen the rows where `folds` equals its number."""
-        one = self.ensemble.member(member)
+        one = self.ensemble.only([member])
         with torch.no_grad():
             parts = [one.everywhere(part)[0] for part in self._standard(points).split(one.chunk)]
         return self.middle + self.unit * torch.cat(parts).double().numpy()
@@ -72,8 +100,10 @@ class SurrogateSource:
         return found
 
     def member_gradients(self, points: Array) -> Array:
-        """Each member's gradient: (member, point, variable)."""
+        """The gradient of each sound member: (member, point, variable)."""
         ensemble, parts = self.ensemble.double(), []
+        if self.sound is not None:
+            ensemble = ensemble.only(self.sound)
         for part in self._standard(points).split(max(1, ensemble.chunk // 4)):
             leaf = part.expand(ensemble.members, *part.shape).clone().requires_grad_()
             (slope,) = torch.autograd.grad(ensemble.outputs(leaf).sum(), leaf)

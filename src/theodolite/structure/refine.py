@@ -1,0 +1,257 @@
+"""From data to the graph that held-out rows prefer, in rounds: the best network so far is the next surrogate.
+
+A first surrogate is often too rough to show more than which variables act together. A network of that coarse graph
+predicts better, so its gradients show the modules inside, and a network of those shows more. What a round compares are
+quick fits; the last word is a confirmation, with full effort, of the few graphs that came out best.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from theodolite.graphs import CompositionalGraph
+from theodolite.graphs.equivalence import structure_key
+from theodolite.graphs.graph import Kind
+from theodolite.structure.confirm import Confirmation, complexity, confirm
+from theodolite.structure.effects import HeldOut
+from theodolite.structure.effort import Effort, effort_named
+from theodolite.structure.fitting import Fitted, fit
+from theodolite.structure.interactions import LEVEL, measure_interactions, one_sign, propose, propose_from
+from theodolite.structure.moves import joins, other_kinds, splits, without
+from theodolite.structure.nesting import turns
+from theodolite.structure.networks import Networks, logarithm, network_source
+from theodolite.structure.result import Found
+from theodolite.structure.source import Array
+from theodolite.structure.surrogate import FEW, SurrogateSource, fit_surrogate
+
+Progress = Callable[[int, int, str], None]
+LEAST_ROWS = 50  # fewer cannot tell one graph from another
+ROUNDS = 4
+# many short starts: which of them is caught in a poor minimum shows early
+TRIAL = Effort(folds=4, restarts=4, descent=100, polish=20, products=2e10, width=8, dense_width=None)
+FIRST = Effort(folds=4, restarts=2, descent=200, polish=40, products=3e10, width=11, dense_width=None)
+WEAK = 0.05  # of what a surrogate misses: variables of a smaller part are tried without
+NARROW = 3  # inputs of a constituent that one hidden layer serves
+OF_SURROGATE, OF_MOVES = 4, 3  # graphs that a round fits: those the surrogate shows, and those next to the best
+MOST_TRIALS = 16
+TANGLED = 3  # edges a variable: more are no structure that is worth a fit
+FEW_CANDIDATES = 2  # of those proposed, with quick effort
+LEAST_SECONDS = 0.1  # for a fit, however late it is
+FINALISTS = 3
+NEAR = 2.0  # times the lowest error that a simpler finalist may have
+log = logging.getLogger(__name__)
+
+
+def settle(
+    x: Array,
+    y: Array,
+    variables: Sequence[str],
+    generator: np.random.Generator,
+    *,
+    leave_out: Collection[str] = (),
+    effort: str | Effort = "auto",
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Confirmation:
+    """Proposes graphs, refines the best in rounds (unless the effort is less than that of one fit in a round, as quick
+    is), and lets `confirm` decide. No graph reads the variables to `leave_out`; the dense network may."""
+    began = time.monotonic()
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    work = effort_named(effort, len(y))
+    kept = [place for place, name in enumerate(variables) if name not in leave_out]
+    names = tuple(variables[place] for place in kept)
+    candidates: list[Found] = []
+    before: dict[str, Any] = {}
+    if len(y) >= LEAST_ROWS and len(kept) > 1 and np.ptp(y) > 0:
+        if work.products < TRIAL.products:
+            candidates = propose(x[:, kept], y, names, generator, quick=True)[:FEW_CANDIDATES]
+        else:
+            until = None if seconds is None else began + seconds / 2
+            refinement = _Refinement(x[:, kept], y, names, generator, until, progress)
+            candidates = refinement.finalists()
+            before["fold"] = refinement.fold
+            if len(kept) == len(variables):
+                before["known"] = {tried.found.graph: tried.fitted for tried in refinement.tried.values()}
+        whole = tuple(variables)
+        candidates = [replace(found, graph=replace(found.graph, variables=whole)) for found in candidates]
+    left = None if seconds is None else max(LEAST_SECONDS, seconds - (time.monotonic() - began))
+    return confirm(
+        candidates, x, y, generator, variables=variables, effort=work, seconds=left, progress=progress, **before
+    )
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A graph and its network. `error` is that of the better half of its folds: a graph can do what one fold can, and
+    the others may have been caught in a poor minimum."""
+
+    found: Found
+    fitted: Fitted
+    losses: Array  # of every row, by the network that has not seen it
+    error: float
+    good: NDArray[np.bool_]  # the rows of the better half
+
+
+@dataclass
+class _Refinement:
+    x: Array
+    y: Array
+    variables: tuple[str, ...]
+    generator: np.random.Generator
+    until: float | None
+    progress: Progress | None
+    tried: dict[object, _Tried] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.fold = self.generator.permutation(len(self.y)) % TRIAL.folds
+
+    def finalists(self) -> list[Found]:
+        """The best of all that was tried, and simpler graphs that come near."""
+        source = self._first()
+        log.info("the first surrogate's error on unseen rows is %.3g", 1 - source.r2)
+        for number in range(ROUNDS):
+            if self.progress is not None:
+                self.progress(number, ROUNDS, "refining")
+            before = self.best
+            fresh = self._fresh(source)
+            for found in fresh:
+                if self.late:
+                    break
+                self._try(found)
+            self._drop(source)
+            best = self.best
+            if best is None or not fresh or self.late or (before is not None and not _lower(best, before)):
+                break
+            log.info("round %d: error %.3g after %d graphs", number + 1, best.error, len(self.tried))
+            if best.error < 1 - source.r2:
+                source = network_source(best.fitted, self.x, self.y)
+        return self._chosen(source)
+
+    @property
+    def late(self) -> bool:
+        return self.until is not None and time.monotonic() > self.until
+
+    @property
+    def best(self) -> _Tried | None:
+        return min(self.tried.values(), key=lambda tried: tried.error, default=None)
+
+    def _first(self) -> SurrogateSource:
+        """A dense network, or Gaussian processes where rows are few and these predict better."""
+        found = network_source(self._fit(CompositionalGraph.dense(self.variables), FIRST), self.x, self.y)
+        if len(self.y) <= FEW:
+            process = fit_surrogate(self.x, self.y, self.variables, self.generator)
+            found = process if process.r2 > found.r2 else found
+        return found
+
+    def _fresh(self, source: SurrogateSource) -> list[Found]:
+        """Graphs not tried yet: what the surrogate shows, and the neighbours of the best."""
+        readings: dict[Kind, SurrogateSource] = {"sum": source}
+        if one_sign(self.y):
+            readings["product"] = self._logarithm(source)
+        shown = propose_from(readings, self.generator)
+        seen, fresh = set(self.tried), []
+        near = () if self.best is None else self._near(self.best.found, source)
+        for graphs, most in ((shown, OF_SURROGATE), (near, OF_MOVES)):
+            taken = []
+            for found in map(self._without_dropped, graphs):
+                if len(taken) == most:
+                    break
+                key = None if found is None else structure_key(found.graph, kinds=True)
+                if found is not None and key not in seen and self._worth(found.graph):
+                    seen.add(key)
+                    taken.append(found)
+            fresh += taken
+        return fresh[: MOST_TRIALS - len(self.tried)]
+
+    def _worth(self, graph: CompositionalGraph) -> bool:
+        whole = graph.is_dense and len(graph.used) == len(self.variables)
+        return not whole and len(graph.edges) <= TANGLED * len(graph.used)
+
+    def _logarithm(self, source: SurrogateSource) -> SurrogateSource:
+        if isinstance(source.ensemble, Networks):
+            return logarithm(source)
+        return fit_surrogate(self.x, np.log(np.abs(self.y)), self.variables, self.generator)
+
+    def _near(self, found: Found, source: SurrogateSource) -> Iterator[Found]:
+        """Neighbours, one of every sort in turn, the likeliest of each first."""
+        graph = found.graph
+        parted = splits(graph, turns(source, self.generator).size)
+        sorts = (parted[::2], parted[1::2], other_kinds(graph), joins(graph))
+        for several in zip_longest(*sorts):
+            for near in several:
+                if near is not None:
+                    yield replace(found, graph=near, confidence={})
+
+    def _try(self, found: Found) -> _Tried:
+        fitted = self._fit(found.graph, TRIAL)
+        assert fitted.held_out is not None
+        losses = (fitted.held_out - self.y) ** 2
+        of_folds = np.array([losses[self.fold == f].mean() for f in range(TRIAL.folds)])
+        good = np.isin(self.fold, np.argsort(of_folds, kind="stable")[: TRIAL.folds // 2])
+        tried = _Tried(found, fitted, losses, float(losses[good].mean() / self.y.var()), good)
+        self.tried[structure_key(found.graph, kinds=True)] = tried
+        log.debug("%.3g of %.3g: %s", tried.error, fitted.validation_error, found.graph.nodes)
+        return tried
+
+    def _fit(self, graph: CompositionalGraph, effort: Effort) -> Fitted:
+        widest = max((len(node.inputs) for node in graph.nodes if node.kind == "general"), default=1)
+        width, depth = (effort.width, 1) if widest <= NARROW else (effort.width * 3 // 2, 2)
+        data = (graph, self.x, self.y, self.generator)
+        left = None if self.until is None else max(LEAST_SECONDS, self.until - time.monotonic())
+        return fit(*data, effort=effort, fold=self.fold, width=width, depth=depth, seconds=left)
+
+    def _drop(self, source: SurrogateSource) -> None:
+        """Leaves out, from the best and from all that come, the variables whose part is within what the surrogate
+        misses, if the best graph does as well without them."""
+        best = self.best
+        if best is None or self.late:
+            return
+        held_out = HeldOut(source, self.generator, redraws=2)
+        least = WEAK * (1 - source.r2)
+        used = best.found.graph.used
+        weak = {v for i, v in enumerate(self.variables) if v in used and held_out.effect((i,)).share < least}
+        graph = without(best.found.graph, weak) if weak else None
+        if graph is None:
+            return
+        tried = self._try(replace(best.found, graph=graph, confidence={}))
+        if not _lower(best, tried):
+            self.dropped |= weak
+            self.tried = {k: other for k, other in self.tried.items() if not self.dropped & set(other.found.graph.used)}
+
+    def _without_dropped(self, found: Found) -> Found | None:
+        if not self.dropped & set(found.graph.used):
+            return found
+        graph = without(found.graph, self.dropped)
+        return None if graph is None else replace(found, graph=graph, confidence={})
+
+    def _chosen(self, source: SurrogateSource) -> list[Found]:
+        best = self.best
+        if best is None:
+            return []
+        size = complexity(best.found.graph)
+        near = [t for t in self.tried.values() if t.error <= NEAR * best.error and complexity(t.found.graph) < size]
+        near.sort(key=lambda tried: tried.error)
+        interactions = measure_interactions(source, self.generator)
+        return [
+            found if found.confidence else replace(found, confidence=interactions.edges(found.graph))
+            for found in (tried.found for tried in (best, *near[: FINALISTS - 1]))
+        ]
+
+
+def _lower(now: _Tried, before: _Tried) -> bool:
+    """Whether the held-out error fell beyond chance, row by row, in the folds where both are good."""
+    both = now.good & before.good
+    if not both.any():
+        return now.error < before.error
+    fall = (before.losses - now.losses)[both]
+    return bool(fall.mean() > stats.norm.isf(LEVEL) * fall.std() / np.sqrt(len(fall)))
