@@ -63,12 +63,9 @@ def measure(job: Job) -> Row:
 
 
 def _theodolite(formula: FeynmanFormula, data: Data) -> Row:
-    from theodolite.structure.confirm import confirm
-    from theodolite.structure.interactions import propose
+    from theodolite.structure.refine import settle
 
-    generator = np.random.default_rng(0)
-    candidates = propose(data.x, data.y, formula.variables, generator)
-    asked = confirm(candidates, data.x, data.y, generator, variables=formula.variables, effort="auto")
+    asked = settle(data.x, data.y, formula.variables, np.random.default_rng(0), effort="auto")
     abstained = asked.chosen is None
     graph, dense = (data.error(model.predict(data.points)) for model in (asked.model, asked.dense))
     truth = FormulaStructure(formula.text, formula.ranges)

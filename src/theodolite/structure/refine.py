@@ -25,10 +25,11 @@ from theodolite.structure.confirm import Confirmation, complexity, confirm
 from theodolite.structure.effects import HeldOut
 from theodolite.structure.effort import Effort, effort_named
 from theodolite.structure.fitting import Fitted, fit
+from theodolite.structure.guide import Guide
 from theodolite.structure.interactions import LEVEL, measure_interactions, one_sign, propose, propose_from
 from theodolite.structure.moves import joins, other_kinds, splits, without
 from theodolite.structure.nesting import turns
-from theodolite.structure.networks import Networks, logarithm, network_source
+from theodolite.structure.networks import Networks, better_folds, logarithm, network_source
 from theodolite.structure.result import Found
 from theodolite.structure.source import Array
 from theodolite.structure.surrogate import FEW, SurrogateSource, fit_surrogate
@@ -41,8 +42,10 @@ TRIAL = Effort(folds=4, restarts=4, descent=100, polish=20, products=2e10, width
 FIRST = Effort(folds=4, restarts=2, descent=200, polish=40, products=3e10, width=11, dense_width=None)
 WEAK = 0.05  # of what a surrogate misses: variables of a smaller part are tried without
 NARROW = 3  # inputs of a constituent that one hidden layer serves
-OF_SURROGATE, OF_MOVES = 4, 3  # graphs that a round fits: those the surrogate shows, and those next to the best
-MOST_TRIALS = 16
+OF_SURROGATE, OF_MOVES = 4, 2  # graphs that a round fits: those the surrogate shows, and those next to the best
+MOST_TRIALS = 14
+GUIDED = 2  # graphs that a round fits a second time, simpler than the best
+HOPEFUL = 20.0  # times the lowest error that these may have
 TANGLED = 3  # edges a variable: more are no structure that is worth a fit
 FEW_CANDIDATES = 2  # of those proposed, with quick effort
 LEAST_SECONDS = 0.1  # for a fit, however late it is
@@ -99,6 +102,7 @@ class _Tried:
     losses: Array  # of every row, by the network that has not seen it
     error: float
     good: NDArray[np.bool_]  # the rows of the better half
+    guided: bool
 
 
 @dataclass
@@ -129,6 +133,7 @@ class _Refinement:
                     break
                 self._try(found)
             self._drop(source)
+            self._guide()
             best = self.best
             if best is None or not fresh or self.late or (before is not None and not _lower(best, before)):
                 break
@@ -193,22 +198,42 @@ class _Refinement:
                     yield replace(found, graph=near, confidence={})
 
     def _try(self, found: Found) -> _Tried:
-        fitted = self._fit(found.graph, TRIAL)
+        return self._judge(found, self._fit(found.graph, TRIAL))
+
+    def _judge(self, found: Found, fitted: Fitted, *, guided: bool = False) -> _Tried:
         assert fitted.held_out is not None
         losses = (fitted.held_out - self.y) ** 2
         of_folds = np.array([losses[self.fold == f].mean() for f in range(TRIAL.folds)])
         good = np.isin(self.fold, np.argsort(of_folds, kind="stable")[: TRIAL.folds // 2])
-        tried = _Tried(found, fitted, losses, float(losses[good].mean() / self.y.var()), good)
+        tried = _Tried(found, fitted, losses, float(losses[good].mean() / self.y.var()), good, guided)
         self.tried[structure_key(found.graph, kinds=True)] = tried
         log.debug("%.3g of %.3g: %s", tried.error, fitted.validation_error, found.graph.nodes)
         return tried
 
-    def _fit(self, graph: CompositionalGraph, effort: Effort) -> Fitted:
+    def _fit(self, graph: CompositionalGraph, effort: Effort, guide: Guide | None = None) -> Fitted:
         widest = max((len(node.inputs) for node in graph.nodes if node.kind == "general"), default=1)
         width, depth = (effort.width, 1) if widest <= NARROW else (effort.width * 3 // 2, 2)
         data = (graph, self.x, self.y, self.generator)
         left = None if self.until is None else max(LEAST_SECONDS, self.until - time.monotonic())
-        return fit(*data, effort=effort, fold=self.fold, width=width, depth=depth, seconds=left)
+        return fit(*data, effort=effort, fold=self.fold, guide=guide, width=width, depth=depth, seconds=left)
+
+    def _guide(self) -> None:
+        """Second fits, guided by the best network, for the graphs that would be simpler than its own: a deep graph is
+        easily caught in a poor minimum, a coarse one is not."""
+        best = self.best
+        if best is None:
+            return
+        size = complexity(best.found.graph)
+        near = [
+            tried
+            for tried in self.tried.values()
+            if not tried.guided and tried.error <= HOPEFUL * best.error and complexity(tried.found.graph) < size
+        ]
+        guide = best.fitted.guide()
+        for tried in sorted(near, key=lambda tried: tried.error)[:GUIDED]:
+            if not self.late:
+                again = self._fit(tried.found.graph, replace(TRIAL, restarts=1, guided=2), guide)
+                self._judge(tried.found, better_folds(tried.fitted, again, self.y, self.fold), guided=True)
 
     def _drop(self, source: SurrogateSource) -> None:
         """Leaves out, from the best and from all that come, the variables whose part is within what the surrogate

@@ -16,6 +16,7 @@ from theodolite.graphs.graph import free_name
 from theodolite.structure.relations import Laboratory
 
 SEEN = 4  # relations that must be tighter before a graph of more edges is preferred
+MOST_GRAPHS = 2500  # looked at in one part
 WIDEST = 3  # inputs that enter two others together, at most
 Nodes = dict[str, tuple[str, ...]]
 Spot = tuple[str, str]  # (input, node) to join on the way between, or ("", node) to enter the node itself
@@ -41,6 +42,8 @@ class _Search:
     def step(self, moves: Callable[[CompositionalGraph], Iterator[Nodes]]) -> bool:
         """To the first graph that is better."""
         for nodes in moves(self.graph):
+            if len(self.seen) > MOST_GRAPHS:
+                return False
             candidate = _graph(self.graph, nodes, self.seen)
             if candidate is None or self.laboratory.failures(candidate):
                 continue
@@ -74,14 +77,13 @@ def _graph(graph: CompositionalGraph, nodes: Nodes, seen: set) -> CompositionalG
 
 
 def _has_cycle(nodes: Nodes) -> bool:
-    waiting, done = dict(nodes), set()
+    waiting = dict(nodes)
     while waiting:
         ready = [name for name, inputs in waiting.items() if not any(i in waiting for i in inputs)]
         if not ready:
             return True
         for name in ready:
             del waiting[name]
-        done.update(ready)
     return False
 
 
