@@ -60,7 +60,8 @@ def test_a_black_box_prints_its_graph(tmp_path: Path) -> None:
     assert done.stdout.startswith("graph found:")
     assert "energy = " in done.stdout
     assert all(name in done.stdout for name in "pqr")
-    one = call(f"{box}:energy", "--variables", 3, "--range", "-1:1", "--graph-only", "--json")
+    box.write_text(box.read_text() + "\n\ndef loud(x):\n    print('called')\n    return energy(x)\n")
+    one = call(f"{box}:loud", "--variables", 3, "--range", "-1:1", "--graph-only", "--json")
     assert json.loads(one.stdout)["graph"]["variables"] == ["x1", "x2", "x3"]
 
 
@@ -74,6 +75,9 @@ def test_bad_input_is_told_before_anything_is_fitted(table: Path, tmp_path: Path
         ((table, "--target", "y", "--out", tmp_path / "full"), "holds something else"),
         ((table, "--target", "y", "--drop", "city", "--effort", "heroic"), "effort must be"),
         ((table, "--target", "y", "--drop", "city", "--graph-only"), "cannot be used with a table"),
+        ((table, "--target", "y", "--drop", "city", "--seconds", "nan"), "--seconds nan"),
+        (("box.py:f", "--variables", "-1", "--range", "0:1"), "--variables -1 cannot"),
+        (("box.py:f", "--variables", "100000000", "--range", "0:1"), "1 to 1,000"),
         ((tmp_path / "none.csv", "--target", "y"), "there is no file"),
     ]:
         done = call(*words)

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from theodolite.graphs import CompositionalGraph, Node
-from theodolite.report.discovery import discovery_page, errors, print_discovery, ticks, verdict
+from theodolite.report.discovery import describe, discovery_page, errors, print_discovery, ticks, verdict
 from theodolite.structure.result import Discovery
 
 GRAPH = CompositionalGraph(
@@ -166,3 +166,12 @@ def test_an_error_of_nothing_has_a_place(found: Discovery) -> None:
     assert errors(perfect)[0].at == min(one.at for one in errors(perfect))
     assert errors(perfect)[0].at >= 0
     assert len(ticks(perfect)) <= 6
+
+
+def test_a_single_sum_is_called_one_and_not_a_function_of_everything() -> None:
+    variables = ("a", "b", "c")
+    assert (
+        describe(CompositionalGraph(variables, (Node("y", variables, "sum"),)))
+        == "a sum of 3 functions of one variable each"
+    )
+    assert describe(CompositionalGraph.dense(variables)) == "one constituent function of 3 inputs"

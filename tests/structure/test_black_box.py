@@ -122,3 +122,18 @@ def test_ranges_by_name_keep_the_order_of_the_variables():
     points = source.points(100, np.random.default_rng(0))
     assert points[:, 0].min() < 0
     assert points[:, 1].max() > 2
+
+
+def test_ranges_that_rounding_swallows_are_refused():
+    for span, told in [((-1e308, 1e308), "too wide"), ((1.0, 1.0 + 1e-12), "too narrow")]:
+        with pytest.raises(BadInput, match=told):
+            CallableSource(smooth, [BOX[0], span])
+
+
+def test_a_function_that_ends_the_program_or_overflows_is_refused():
+    def leaves(points):
+        raise SystemExit(3)
+
+    for function, told in [(leaves, "SystemExit"), (lambda x: 1e300 * smooth(x), "divide it"), (dict, "is a class")]:
+        with pytest.raises(BadInput, match=told):
+            CallableSource(function, BOX)

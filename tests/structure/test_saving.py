@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
+from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
 from theodolite.structure.effort import EFFORTS
 from theodolite.structure.fitting import fit
 from theodolite.structure.result import Discovery
@@ -89,4 +90,20 @@ def test_damaged_and_foreign_files_are_refused_in_one_sentence(found: Discovery,
     save_file({"members": POINTS}, tmp_path / "other.safetensors")
     with pytest.raises(BadInput, match=r"other.safetensors' is no network that discover wrote"):
         load_model(tmp_path / "other.safetensors")
+    tensors, metadata = read_checkpoint(tmp_path / "good" / "model.safetensors")
+    document = json.loads(metadata["model"])
+    for value in (None, "1", float("inf")):
+        path = tmp_path / "scaled.safetensors"
+        write_checkpoint(path, tensors, {**metadata, "model": json.dumps({**document, "spread": value})})
+        with pytest.raises(BadInput, match="its spread is"):
+            load_model(path)
     assert load_model(tmp_path / "good").parameters == found.model.parameters  # type: ignore[union-attr]
+
+
+def test_a_graph_is_read_from_its_folder_or_file_and_a_bad_one_names_the_file(found: Discovery, tmp_path: Path) -> None:
+    save(found, tmp_path)
+    assert load_graph(tmp_path) == load_graph(tmp_path / "graph.json") == found.graph
+    cycle = [{"name": "p", "inputs": ["q"]}, {"name": "q", "inputs": ["p"]}]
+    (tmp_path / "graph.json").write_text(json.dumps({**found.graph.to_json(), "nodes": cycle}))
+    with pytest.raises(BadInput, match=r"graph\.json' holds no usable graph: the graph has a cycle"):
+        load_graph(tmp_path)

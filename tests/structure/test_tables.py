@@ -102,11 +102,42 @@ def test_a_file_without_names_is_read_when_it_is_said_so(tmp_path: Path) -> None
 
 def test_constant_columns_and_copies_are_left_out_with_a_note(frame: pd.DataFrame) -> None:
     found = read_samples(frame.assign(d=3.0, e=frame["a"], f=-frame["a"]), "y")
-    assert found.variables == ("a", "b of it", "c", "f")
+    assert found.variables == ("a", "b of it", "c")
     assert found.notes == (
         "'d' is 3 in every row and was left out.",
         "'e' is an exact copy of 'a' and was left out.",
+        "'f' is a linear function of 'a' and was left out.",
     )
+    other = frame.assign(
+        near=frame["a"] + 1e-5 * frame["b of it"], square=frame["a"] ** 2, fahrenheit=32 + 1.8 * frame["a"]
+    )
+    found = read_samples(other, "y", drop=["a"])
+    assert found.variables == ("b of it", "c", "near", "square", "fahrenheit")
+    (note,) = found.notes
+    assert note.startswith("'near' and 'fahrenheit' go together (correlation above 0.99)")
+    assert "--drop fahrenheit" in note
+
+
+def test_a_column_on_a_line_with_the_target_is_noted(frame: pd.DataFrame) -> None:
+    found = read_samples(frame.assign(leak=7 - 0.5 * frame["y"]), "y")
+    assert "leak" in found.variables
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("'leak' alone gives the target by a straight line")
+
+
+def test_decimal_commas_are_read_where_nothing_else_can_be_meant(frame: pd.DataFrame, tmp_path: Path) -> None:
+    plain = frame.drop(columns="c")
+    expected = read_samples(plain, "y")
+    plain.to_csv(tmp_path / "a.csv", index=False, sep=";", decimal=",")
+    plain.to_csv(tmp_path / "b.tsv", index=False, sep="\t", decimal=",")
+    plain.to_csv(tmp_path / "tabs.csv", sep="\t")  # with a name that is empty above the row numbers
+    for name in ("a.csv", "b.tsv", "tabs.csv"):
+        np.testing.assert_array_equal(read_samples(tmp_path / name, "y").x, expected.x)
+    plain.to_csv(tmp_path / "c.csv", index=False, header=False, sep=";", decimal=",")
+    np.testing.assert_array_equal(read_samples(tmp_path / "c.csv", "x3", header=False).y, expected.y)
+    rows = "".join(f"{i};1,{100 + i}\n" for i in range(ROWS))  # a thousand and something, or one and a little?
+    with pytest.raises(BadInput, match=r"not numeric .line 2 has '1,100'"):
+        read_samples(written(tmp_path, "a;y\n" + rows), "y")
 
 
 def test_a_dropped_column_may_hold_anything(frame: pd.DataFrame) -> None:
@@ -130,6 +161,9 @@ def test_a_dropped_column_may_hold_anything(frame: pd.DataFrame) -> None:
         (lines((9, "1,Ulm,3")), "'b' has text such as 'Ulm' in line 9: .*--drop b"),
         (lines((9, "1,2024-01-05,3")), "text such as '2024-01-05'"),
         (lines((9, "1e200,2,3")), r"'a' has 1e\+200 in line 9"),
+        (lines((9, "1,2,3e200")), r"target 'y' has 3e\+200 in line 9: bring it below 1e\+30"),
+        (lines((9, "1,20_01,3")), "'b' has text such as '20_01'"),
+        ("a,y\n" + "1e-40,3\n2e-40,4\n" * ROWS, "'a' varies by only 1e-40"),
         ("a,b,y\n" + "1,2,3\n2,3,4\n" * 20, f"40 rows are too few.*at least {LEAST_ROWS}"),
         ("a,y\n" + "1,3\n2,3\n" * ROWS, "target 'y' is 3 in every row"),
         ("a,y\n" + "1,3\n1,4\n" * ROWS, "every column beside the target is constant"),
@@ -172,6 +206,7 @@ def test_what_is_no_table_is_refused(frame: pd.DataFrame, tmp_path: Path) -> Non
         (frame.iloc[:0], {}, "data frame is empty"),
         (frame.assign(when=pd.Timestamp("2024-01-05")), {}, "'when' has text such as '2024-01-05"),
         (pd.DataFrame(np.ones((60, 2)), columns=["y", "y"]), {}, "two columns are called 'y'"),
+        (frame, {"variables": ["a", "b", "c"]}, "names of their own"),
         (np.ones(60), {}, r"shape \(60,\) is no table"),
         (3.0, {}, "a float is no table"),
         (np.ones((0, 3)), {}, "array is empty"),

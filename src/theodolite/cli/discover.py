@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +26,7 @@ from theodolite.cli.options import (
 from theodolite.errors import BadInput
 
 _TABLE, _BOX = "Tables", "Black boxes"
+_MOST_VARIABLES = 1_000  # every pair of them is looked at
 
 
 def discover(
@@ -84,9 +88,12 @@ def discover(
     from theodolite.structure.discover import discover as find
     from theodolite.structure.saving import check_folder, save
 
+    if seconds is not None and math.isnan(seconds):
+        raise BadInput("--seconds nan is no time: give a number of seconds, such as 60")
     if out is not None:
         check_folder(out)
-    with progress_bar() as bar:
+    # what a black box prints must not stand before the JSON document
+    with progress_bar() as bar, redirect_stdout(sys.stderr):
         found = find(
             data,
             target,
@@ -165,8 +172,16 @@ def parse_ranges(texts: Sequence[str] | None) -> Any:
 def _variables(text: str | None) -> int | list[str] | None:
     if text is None:
         return None
-    if text.strip().isdigit():
-        return int(text)
+    try:
+        count = int(text)
+    except ValueError:
+        pass
+    else:
+        if not 0 < count <= _MOST_VARIABLES:
+            raise BadInput(
+                f"--variables {count} cannot be searched: give a count from 1 to {_MOST_VARIABLES:,}, or names"
+            )
+        return count
     names = [name.strip() for name in text.split(",")]
     if not all(names):
         raise BadInput(f"--variables '{text}' is neither a count nor names: write for example 8, or a,b,c")

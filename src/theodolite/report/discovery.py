@@ -64,7 +64,8 @@ def describe(graph: CompositionalGraph) -> str:
     count, most = len(graph.nodes), max(graph.fan_ins)
     inputs = f"{most} inputs" if most > 1 else "1 input"
     if count == 1:
-        return f"one constituent function of {inputs}"
+        terms = f"{most} functions of one variable each" if most > 1 else "1 function of one variable"
+        return f"one constituent function of {inputs}" if graph.is_dense else f"a {graph.output.kind} of {terms}"
     shared = "" if graph.is_tree else ", some shared"
     return f"{count} constituent functions of at most {inputs} each{shared}, in {graph.depth} levels"
 

@@ -229,7 +229,10 @@ def _short(name: str, longest: int) -> str:
 
 
 def _width(text: str) -> float:
-    return _LETTER * sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+    return _LETTER * sum(
+        2 if unicodedata.east_asian_width(letter) in "WF" else 1.3 if letter.isupper() or letter in "mw@%" else 1
+        for letter in text
+    )
 
 
 _STYLE = (

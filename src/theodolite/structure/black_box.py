@@ -15,6 +15,8 @@ CHUNK = 1 << 16  # points in one call of the function
 CHECKED = 16  # points that the validation looks at
 WIDEST_STEP = 0.04  # of the range, however noisy the function
 FINEST_STEP = 1e-6
+NARROWEST = 1e-8  # range over the size of its ends: the finest step would drown in their rounding
+LARGEST = 1e100  # of values and ranges: squares of larger ones overflow
 
 
 class CallableSource:
@@ -33,6 +35,10 @@ class CallableSource:
     ) -> None:
         if not callable(function):
             raise BadInput(f"the black box must be a function of points, not {type(function).__name__}")
+        if isinstance(function, type):
+            raise BadInput(
+                f"the black box '{function.__name__}' is a class: give a function, or an object to be called"
+            )
         self._function = function
         self._variables, self._low, self._high = _box(ranges, variables)
         self._width = self._high - self._low
@@ -115,7 +121,7 @@ class CallableSource:
         self.evaluations += len(points)
         try:
             returned = self._function(points.copy())
-        except Exception as error:  # whatever a user's function may raise
+        except (Exception, SystemExit) as error:  # whatever a user's function may raise
             said = f"{type(error).__name__}: {error}".splitlines()[0]
             raise BadInput(
                 f"the black box failed on an array of shape {points.shape} ({said}): it must map (points, variables) "
@@ -136,6 +142,8 @@ class CallableSource:
         if bad.any():
             where = ", ".join(f"{v}={x:.4g}" for v, x in zip(self._variables, points[bad.argmax()], strict=True))
             raise BadInput(f"the black box is not finite at {where[:200]}: narrow the ranges to where it is defined")
+        if np.max(np.abs(found)) > LARGEST:
+            raise BadInput(f"the black box returned {found[np.abs(found).argmax()]:.3g}: divide it by a constant")
         return found
 
 
@@ -177,4 +185,10 @@ def _box(ranges: Any, variables: Sequence[str] | None) -> tuple[tuple[str, ...],
     for name, (low, high) in zip(names, box, strict=True):
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
             raise BadInput(f"the range of '{name}' is {low:g} to {high:g}: give finite numbers, low below high")
+        if max(abs(low), abs(high)) > LARGEST:
+            raise BadInput(f"the range of '{name}' is {low:g} to {high:g}, too wide to compute with: narrow it")
+        if high - low < NARROWEST * max(abs(low), abs(high)):
+            raise BadInput(
+                f"the range of '{name}' is {low:.17g} to {high:.17g}, too narrow to take differences in: widen it"
+            )
     return names, box[:, 0], box[:, 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ GRAPH, MODEL, DISCOVERY = "graph.json", "model.safetensors", "discovery.json"
 DRAWING, REPORT = "graph.svg", "report.html"
 FILES = (GRAPH, DRAWING, MODEL, REPORT, DISCOVERY)
 _FORMAT = "theodolite network of a graph, 1"
+_NUMBERS = ("offset", "spread")
 
 
 def check_folder(folder: str | Path) -> None:
@@ -72,14 +74,22 @@ def load_model(folder: str | Path) -> Fitted:
         document = json.loads(metadata["model"]) if metadata.get("format") == _FORMAT else None
         if not isinstance(document, dict):
             raise BadInput("it is of another kind")
+        for name in _NUMBERS:
+            if not isinstance(document[name], int | float) or not math.isfinite(document[name]):
+                raise BadInput(f"its {name} is {document[name]!r} and no finite number")
         return Fitted.from_state({name: tensor.numpy() for name, tensor in tensors.items()}, document)
     except (BadInput, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise BadInput(f"'{path}' is no network that discover wrote ({error}): give another") from error
 
 
 def load_graph(folder: str | Path) -> CompositionalGraph:
-    """The graph that `save` left in a folder."""
-    return CompositionalGraph.from_json(read_json(Path(folder) / GRAPH, "a compositional graph"))
+    """The graph that `save` left in a folder, or a file of it."""
+    path = Path(folder) if Path(folder).is_file() else Path(folder) / GRAPH
+    document = read_json(path, "a compositional graph")
+    try:
+        return CompositionalGraph.from_json(document)
+    except BadInput as error:
+        raise BadInput(f"'{path}' holds no usable graph: {error}") from error
 
 
 def _text(document: Any) -> str:

@@ -12,10 +12,11 @@ from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.graph import free_name
 from theodolite.structure.assembly import Assembly, Key
 from theodolite.structure.evidence import Evidence
-from theodolite.structure.explain import Grid
+from theodolite.structure.explain import RESOLUTION, Grid
 from theodolite.structure.kinds import Link, seen_kind
 from theodolite.structure.modules import Block, find_blocks
 from theodolite.structure.outline import Outline
+from theodolite.structure.polish import polish
 from theodolite.structure.result import Found
 from theodolite.structure.shared import Sharing
 from theodolite.structure.source import GradientSource
@@ -52,6 +53,8 @@ def search(
     assembly = Assembly(sharing.outline, sharing.ways)
     _Kinds(assembly, evidence, source, generator, level, floor).settle()
     graph, names = assembly.graph(evidence.variables)
+    if np.median(evidence.base_error) < RESOLUTION * np.sqrt(np.mean(evidence.base**2)):  # else no relation is tested
+        graph = polish(graph, blocks, source, generator)
     stands = _stands(evidence, blocks, used, generator, level, floor)
     confidence = _confidence(graph, assembly, names, stands)
     if graph.is_dense:

@@ -16,7 +16,9 @@ from theodolite.structure.source import Array
 
 LEAST_ROWS = 50  # a fifth of them is held out for the test, a part of the rest to choose by
 _NAMED = 5  # columns at fault that a sentence names
-_LARGEST = 1e100  # squares of larger numbers overflow
+_LARGEST, _FINEST = 1e30, 1e-30  # of numbers, and of the spread of a column: squares and float32 stay in range
+_TOGETHER = 0.99  # correlation of two columns that deserves a note
+_COPIED = 1e-12  # of the variance: what is left of a column beside a linear function of another
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,10 @@ def read_samples(
     """`data` is a path (.csv, .tsv or .parquet, the first two also .gz), a data frame, a pair (x, y) or a 2-D array.
 
     `variables` names the columns of arrays; `drop` leaves columns out; without a `header` in a file its columns are
-    called x1, x2, … Constant columns and exact copies of earlier ones are left out with a note.
+    called x1, x2, … Constant columns, and linear functions of a single earlier one, are left out with a note.
     """
+    if variables is not None and (isinstance(data, str | Path) or is_frame(data)):
+        raise BadInput("the columns of a table have names of their own: give variables with arrays or a black box only")
     if isinstance(data, str | Path):
         columns, where = of_file(Path(data), header)
     elif isinstance(data, tuple) and len(data) == 2:
@@ -81,10 +85,20 @@ def _samples(
     if leak is not None:
         raise BadInput(f"'{leak}' is an exact copy of the target '{wanted}': leave it out with --drop {_quoted(leak)}")
     kept, notes = _informative(list(by_name.values()))
+    for column in kept:
+        _check_spread(f"'{column.name}'", column.numbers)
+    _check_spread(f"the target '{wanted}'", y)
+    notes += tuple(
+        f"'{column.name}' alone gives the target by a straight line: if it was computed from it, leave it out with "
+        f"--drop {_quoted(column.name)} (drop= in Python)."
+        for column in kept
+        if _is_linear(column.numbers, y)
+    )
     if not kept:
         raise BadInput("every column beside the target is constant: give at least one variable that varies")
     x = np.stack([column.numbers for column in kept], axis=1)
-    return Samples(x, y, tuple(column.name for column in kept), wanted, notes)
+    variables = tuple(column.name for column in kept)
+    return Samples(x, y, variables, wanted, notes + _inseparable(x, variables))
 
 
 def _target(target: str | int | None, names: Sequence[str]) -> str:
@@ -106,7 +120,9 @@ def _check_target(column: Column, where: Callable[[int], str]) -> Array:
             f"the target '{column.name}' is not numeric ({where(column.place)} has {column.text!r}): it must be numbers"
         )
     if fault := _fault(column, where):
-        raise BadInput(f"the target '{column.name}' has {fault}: remove rows whose target is not known")
+        large = np.isfinite(column.numbers).all()
+        what = f"bring it below {_LARGEST:g} by another unit" if large else "remove rows whose target is not known"
+        raise BadInput(f"the target '{column.name}' has {fault}: {what}")
     return column.numbers
 
 
@@ -118,8 +134,8 @@ def _check_columns(columns: Sequence[Column], where: Callable[[int], str]) -> No
         named = "; ".join(f"'{name}' has {fault}" for name, fault in shown)
         rest = f"; {len(faults) - _NAMED} more columns likewise" if len(faults) > _NAMED else ""
         raise BadInput(
-            f"only finite numbers can be used, but {named}{rest}: fill or remove these, or leave the columns out with "
-            f"--drop {_quoted(shown[0][0])} (drop= in Python)"
+            f"only numbers up to {_LARGEST:g} can be used, but {named}{rest}: fill or remove these, or leave the "
+            f"columns out with --drop {_quoted(shown[0][0])} (drop= in Python)"
         )
 
 
@@ -137,20 +153,53 @@ def _fault(column: Column, where: Callable[[int], str]) -> str:
 
 
 def _informative(columns: Sequence[Column]) -> tuple[list[Column], tuple[str, ...]]:
-    """The columns without constant ones and copies of earlier ones, and a note on each of these."""
+    """The columns without constant ones and those that an earlier one gives, and a note on each of these."""
     kept: list[Column] = []
     notes = []
-    first: dict[bytes, str] = {}
     for column in columns:
-        content = (column.numbers + 0.0).tobytes()  # −0 and 0 are the same number
         if np.ptp(column.numbers) == 0:
             notes.append(f"'{column.name}' is {column.numbers[0]:g} in every row and was left out.")
-        elif content in first:
-            notes.append(f"'{column.name}' is an exact copy of '{first[content]}' and was left out.")
-        else:
-            first[content] = column.name
+            continue
+        same = next((other for other in kept if _is_linear(other.numbers, column.numbers)), None)
+        if same is None:
             kept.append(column)
+        else:
+            exact = np.array_equal(same.numbers, column.numbers)
+            what = "an exact copy" if exact else "a linear function"
+            notes.append(f"'{column.name}' is {what} of '{same.name}' and was left out.")
     return kept, tuple(notes)
+
+
+def _inseparable(x: Array, variables: Sequence[str]) -> tuple[str, ...]:
+    """A note on columns that go together so closely that their parts in a graph cannot be told apart."""
+    together = np.atleast_2d(np.abs(np.corrcoef(x, rowvar=False)))
+    pairs = [(int(i), int(j)) for i, j in np.argwhere(np.triu(together, 1) > _TOGETHER)]
+    named = ", ".join(f"'{variables[i]}' and '{variables[j]}'" for i, j in pairs[:_NAMED])
+    more = f" and {len(pairs) - _NAMED} more pairs" if len(pairs) > _NAMED else ""
+    if not pairs:
+        return ()
+    return (
+        f"{named}{more} go together (correlation above {_TOGETHER}), so the graph may take one for the other: consider "
+        f"--drop {_quoted(variables[pairs[0][1]])} (drop= in Python).",
+    )
+
+
+def _is_linear(a: Array, b: Array) -> bool:
+    """Whether b is α + βa, up to rounding, by the line through the ends of a; neither is constant."""
+    if np.array_equal(a, b):
+        return True
+    ends = [int(np.argmin(a)), int(np.argmax(a))]
+    slope = (b[ends[1]] - b[ends[0]]) / (a[ends[1]] - a[ends[0]])
+    allowed = _COPIED * np.var(b)
+    few, every = slice(8), slice(None)  # most pairs of columns are told apart by a few rows
+    return all(
+        np.mean((b[rows] - b[ends[0]] - slope * (a[rows] - a[ends[0]])) ** 2) <= allowed for rows in (few, every)
+    )
+
+
+def _check_spread(what: str, numbers: Array) -> None:
+    if np.ptp(numbers) < _FINEST:
+        raise BadInput(f"{what} varies by only {np.ptp(numbers):.3g}: multiply it by a constant, as in a smaller unit")
 
 
 def _quoted(name: str) -> str:
