@@ -74,7 +74,7 @@ def test_bad_input_is_told_before_anything_is_fitted(table: Path, tmp_path: Path
         ((table, "--target", "y"), "'city' has text such as 'Ulm'.*--drop city"),
         ((table, "--target", "y", "--out", tmp_path / "full"), "holds something else"),
         ((table, "--target", "y", "--drop", "city", "--effort", "heroic"), "effort must be"),
-        ((table, "--target", "y", "--drop", "city", "--graph-only"), "cannot be used with a table"),
+        ((table, "--target", "y", "--drop", "city", "--graph-only"), "goes with a black box"),
         ((table, "--target", "y", "--drop", "city", "--seconds", "nan"), "--seconds nan"),
         (("box.py:f", "--variables", "-1", "--range", "0:1"), "--variables -1 cannot"),
         (("box.py:f", "--variables", "100000000", "--range", "0:1"), "1 to 1,000"),

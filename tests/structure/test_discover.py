@@ -128,8 +128,8 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence(tmp_path: Path) -> None
     rare = composed(points()) * 0
     rare[np.random.default_rng(0).permutation(ROWS)[-1]] = 1.0
     cases: list[tuple[Any, dict[str, Any], str]] = [
-        (table, {"ranges": (0, 1)}, "ranges cannot be used with a table"),
-        (table, {"fit": False}, "fit=False cannot be used with a table"),
+        (table, {"ranges": (0, 1)}, "goes with a black box"),
+        (table, {"fit": False}, "goes with a black box"),
         (table, {"rows": 10}, f"at least {LEAST_ROWS}"),
         ((points(), rare), {}, "is 0 in all 48 test rows"),
         (composed, {}, "needs the ranges"),
@@ -138,7 +138,7 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence(tmp_path: Path) -> None
         (composed, {"ranges": (1, 0), "variables": 5}, "range of 'x1' is 1 to 0"),
         (composed, {"ranges": (0, 1), "variables": 5, "drop": ["a"]}, "no columns to drop"),
         (lambda x: x[:, 0] * 0 + 2, {"ranges": (0, 1), "variables": 2}, "nothing to explain|constant"),
-        (f"{tmp_path / 'box.py'}:three", {"ranges": (0, 1), "variables": 2}, "is a int"),
+        (f"{tmp_path / 'box.py'}:three", {"ranges": (0, 1), "variables": 2}, "of type int"),
         (f"{tmp_path / 'box.py'}:four", {"ranges": (0, 1), "variables": 2}, "no class or function is called 'four'"),
         (str(tmp_path / "none.py") + ":f", {"ranges": (0, 1), "variables": 2}, "there is no file"),
     ]

@@ -75,7 +75,7 @@ def run() -> None:
         sys.exit(error.exit_code)
     except SystemExit as end:
         if end.code == 130:  # what typer makes of Ctrl-C, without a word
-            kept = {"learn", "survey"} & set(sys.argv) or "--out" in sys.argv
+            kept = {"learn", "survey"} & set(sys.argv) or ("--out" in sys.argv and "discover" not in sys.argv)
             told = "stopped: what is finished is kept, and the same command goes on" if kept else "stopped"
             print(told, file=sys.stderr)  # noqa: T201
         raise

@@ -169,7 +169,7 @@ def named_in_file(text: str) -> tuple[Any, str, str]:
     sys.modules[module_name] = loaded
     try:
         spec.loader.exec_module(loaded)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadInput(f"'{path_text}' could not be imported: {type(error).__name__}: {error}") from error
     if not hasattr(loaded, name):
         public = [n for n, v in vars(loaded).items() if not n.startswith("_") and callable(v)]

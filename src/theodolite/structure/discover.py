@@ -72,10 +72,13 @@ def discover(
     function, name = _black_box(data)
     if function is None:
         if ranges is not None or not fit:
-            given = "ranges" if ranges is not None else "fit=False"
-            raise BadInput(f"{given} cannot be used with a table: give it with a function, a black box")
-        names = None if variables is None or isinstance(variables, int) else variables
-        samples = read_samples(data, target, variables=names, drop=drop, header=header)
+            given = "--range (ranges)" if ranges is not None else "--graph-only (fit=False)"
+            raise BadInput(f"{given} goes with a black box, a function named as file.py:function, and this is a table")
+        if isinstance(variables, int):
+            raise BadInput(
+                f"a table has its own columns, not {variables} variables: leave out the count, or give names"
+            )
+        samples = read_samples(data, target, variables=variables, drop=drop, header=header)
         found = _from_table(_fewer(samples, rows or MOST_ROWS, work.generator), work)
     else:
         if drop or not header:
@@ -220,7 +223,7 @@ def _black_box(data: Any) -> tuple[Callable[[Array], Any] | None, str]:
     if isinstance(data, str) and (data.endswith(".py") or ".py:" in data):
         found, _, _ = named_in_file(data)
         if not callable(found):
-            raise BadInput(f"'{data}' is a {type(found).__name__}: name a function of points (point, variable)")
+            raise BadInput(f"'{data}' is no function but of type {type(found).__name__}: name a function of points")
         return found, data.rpartition(":")[2]
     if callable(data):
         name = getattr(data, "__name__", type(data).__name__)

@@ -65,11 +65,15 @@ def search(
 
 def _entangled(evidence: Evidence, level: float, floor: float) -> np.ndarray:
     found = evidence.entangled(level, floor).copy()
-    # a step has no slope to compare, so nothing is known of it: it is entangled with everything
-    flat = evidence.relevant(level) & (evidence.relevance <= evidence.threshold(level, 2 * len(evidence.variables)))
+    flat = _flat(evidence, level)  # nothing is known of these: they are entangled with everything
     found[flat] = True
     found[:, flat] = True
     return found
+
+
+def _flat(evidence: Evidence, level: float) -> np.ndarray:
+    """Variables that matter and have no slope, as in a step: there is none to compare."""
+    return evidence.relevant(level) & (evidence.relevance <= evidence.threshold(level, 2 * len(evidence.variables)))
 
 
 def _notes(evidence: Evidence, used: list[int], level: float) -> tuple[str, ...]:
@@ -174,7 +178,7 @@ class _Kinds:
         outline = self.assembly.outline
         modules = [b for b in outline.blocks.values() if b.group < block.group and not b.shared]
         by_member = {min(unit): unit for unit in outline.largest(block.group, modules)}
-        if len(by_member) < 3:
+        if len(by_member) < 3 or _flat(self.evidence, self.level)[sorted(block.group)].any():
             return None
         terms = additive_terms(self.evidence, self.source, self.generator, sorted(by_member), self.level, self.floor)
         return None if terms is None else [frozenset().union(*(by_member[i] for i in term)) for term in terms]
