@@ -210,5 +210,8 @@ def _strongest(interactions: Interactions, pairs: list[tuple[int, int]]) -> list
 
 def _found(interactions: Interactions, terms: list[Group], kind: Kind, modules: list[Group], note: str) -> Found:
     graph = summands_graph(interactions.source.variables, terms, kind, modules)
-    notes = (f"a {kind}: {note}", f"the surrogate's R² on unseen rows is {interactions.source.r2:.6f}")
+    explained = (
+        f"a first network or process explains {interactions.source.r2:.4%} of the variance of rows it has not seen"
+    )
+    notes = (f"first proposed as a {kind}: {note}", explained)
     return Found(graph, interactions.edges(graph), interactions.scores(), notes)
