@@ -55,7 +55,7 @@ def test_no_node_with_a_gpu_is_told_before_anything_waits_for_one(nodes, tmp_pat
 
 def test_a_cluster_gives_the_rows_of_this_machine_also_when_one_of_its_nodes_is_killed(nodes, tmp_path):
     net = net_file(tmp_path / "mine")
-    run = {**TWO_LANES, "net": net, "steps": 400, "every": 100, "keep_weights": True}
+    run = {**TWO_LANES, "net": net, "steps": 1600, "every": 100, "keep_weights": True}
     [worker] = [node for node in nodes.list_all_nodes() if node is not nodes.head_node]
     saved: dict[str, int] = {}
     killed: list[bool] = []
