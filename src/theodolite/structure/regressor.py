@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.structure.confirm import Confirmation
-from theodolite.structure.effort import Effort, effort_named
+from theodolite.structure.effort import EFFORTS, Effort, effort_named
 from theodolite.structure.fitting import LEAST_ROWS, Fitted, fit
 from theodolite.structure.result import Discovery, Found
 
@@ -65,6 +65,8 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
             else:
                 graph = _widened(_graph(self.graph, names), names)
                 work = effort_named(self.effort, len(rows))
+                if self.effort == "auto" and work == EFFORTS["quick"]:
+                    work = TRIAL  # nothing is looked for, so there is time for more starts
                 model = fit(graph, rows, targets, generator, effort=work, seconds=self.seconds)
                 sure = dict.fromkeys(graph.edges, 1.0)
                 self._take(Found(graph, sure, {}), model, False, "the graph was given", {}, began)
@@ -89,7 +91,7 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
     def _search(
         self, rows: Array, targets: Array, names: Sequence[str], generator: np.random.Generator, began: float
     ) -> None:
-        from theodolite.structure.refine import LEAST_ROWS as SEARCH_ROWS
+        from theodolite.structure.refine import TRIAL, LEAST_ROWS as SEARCH_ROWS
         from theodolite.structure.refine import settle
 
         kept, notes = _distinct(rows, names)
