@@ -157,3 +157,14 @@ def test_numpys_global_state_is_left_alone_and_random_states_repeat(friedman: tu
 def test_it_works_inside_cross_validation(friedman: tuple) -> None:
     scores = cross_val_score(CompositionalRegressor(FRIEDMAN, effort="quick", random_state=0), *friedman, cv=2)
     assert scores.min() > 0.9
+
+
+def test_a_graph_that_is_given_is_fitted_closely_from_few_rows() -> None:
+    draw = np.random.default_rng(2)
+    rows = draw.uniform(-1, 1, (200, 4))
+    known = CompositionalGraph(("x1", "x2", "x3", "x4"), (Node("u", ("x1", "x2")), Node("y", ("u", "x3"))))
+    model = CompositionalRegressor(graph=known, random_state=0).fit(rows, rows[:, 0] * rows[:, 1] + rows[:, 2])
+    fresh = draw.uniform(-1, 1, (500, 4))
+    assert model.graph_.edges == known.edges
+    assert not model.abstained_
+    assert model.score(fresh, fresh[:, 0] * fresh[:, 1] + fresh[:, 2]) > 0.9999

@@ -45,6 +45,8 @@ EFFORTS = {
     "standard": Effort(4, 3, 400, 80, 1.5e11, 8, 24, 4),
     "thorough": Effort(5, 4, 1500, 200, 2e12, 12, 48, 6),
 }
+# many short starts: which of them is caught in a poor minimum shows early
+TRIAL = Effort(folds=4, restarts=4, descent=100, polish=20, products=2e10, width=8, dense_width=None)
 FEW_ROWS = 500
 
 

@@ -23,7 +23,7 @@ from theodolite.graphs.equivalence import structure_key
 from theodolite.graphs.graph import Kind
 from theodolite.structure.confirm import Confirmation, complexity, confirm
 from theodolite.structure.effects import HeldOut
-from theodolite.structure.effort import Effort, effort_named
+from theodolite.structure.effort import TRIAL, Effort, effort_named
 from theodolite.structure.fitting import Fitted, fit
 from theodolite.structure.guide import Guide
 from theodolite.structure.interactions import LEVEL, measure_interactions, one_sign, propose, propose_from
@@ -37,8 +37,6 @@ from theodolite.structure.surrogate import FEW, SurrogateSource, fit_surrogate
 Progress = Callable[[int, int, str], None]
 LEAST_ROWS = 50  # fewer cannot tell one graph from another
 ROUNDS = 4
-# many short starts: which of them is caught in a poor minimum shows early
-TRIAL = Effort(folds=4, restarts=4, descent=100, polish=20, products=2e10, width=8, dense_width=None)
 FIRST = Effort(folds=4, restarts=2, descent=200, polish=40, products=3e10, width=11, dense_width=None)
 WEAK = 0.05  # of what a surrogate misses: variables of a smaller part are tried without
 NARROW = 3  # inputs of a constituent that one hidden layer serves

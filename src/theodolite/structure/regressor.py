@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.structure.confirm import Confirmation
-from theodolite.structure.effort import EFFORTS, Effort, effort_named
+from theodolite.structure.effort import EFFORTS, TRIAL, Effort, effort_named
 from theodolite.structure.fitting import LEAST_ROWS, Fitted, fit
 from theodolite.structure.result import Discovery, Found
 
@@ -91,7 +91,7 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
     def _search(
         self, rows: Array, targets: Array, names: Sequence[str], generator: np.random.Generator, began: float
     ) -> None:
-        from theodolite.structure.refine import TRIAL, LEAST_ROWS as SEARCH_ROWS
+        from theodolite.structure.refine import LEAST_ROWS as SEARCH_ROWS
         from theodolite.structure.refine import settle
 
         kept, notes = _distinct(rows, names)
