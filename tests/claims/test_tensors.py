@@ -18,7 +18,7 @@ EXPECTED = {
     "T2": "holds",
     "T3": "holds",
     "T4": "holds",
-    "T5": "undecided",
+    "T5": "fails",
     "T6": "holds",
     "T7": "fails",
     "T8": "holds",
@@ -53,7 +53,6 @@ def altered(rows: list[Row], number: int, **changes: Any) -> list[Row]:
         ("T3", 60, {"rank": 4}),  # two recurrent layers left-right: no constant step
         ("T4", 0, {"rank": 1}),  # below the lower bound
         ("T4", 0, {"rank": 10**6, "exact": True}),  # above the upper bound
-        ("T5", 1, {"rank": 3}),
         ("T6", 1, {"rank": 17}),
         ("T6", 1, {"exact": False}),
         ("T8", 2, {"degree": 26}),
@@ -69,8 +68,12 @@ def test_an_open_upper_bound_leaves_the_claim_undecided(measured):
     verdict = claims["T4"].decide(rows)
     assert verdict.outcome == "undecided"
     assert "the upper bound is open for L=1 d=4 H=1 N=10" in verdict.detail
-    few_tokens = [row for row in measured["T5"] if row["shape"]["tokens"] < 16]
-    assert claims["T5"].decide(few_tokens).outcome == "holds"
+    *shapes, certificate = measured["T5"]
+    without = Row(certificate.cell, {**certificate.result, "certified": False})
+    assert claims["T5"].decide([*shapes, without]).outcome == "undecided"
+    few_tokens = [row for row in shapes if row["shape"]["tokens"] < 16]
+    assert claims["T5"].decide([*few_tokens, without]).outcome == "holds"
+    assert claims["T5"].decide([*altered(few_tokens, 0, rank=3), without]).outcome == "fails"
 
 
 def test_the_literal_bottleneck_claim_would_hold_if_nothing_grew(measured):

@@ -9,8 +9,10 @@ from typing import Any
 from theodolite.claims.contract import Verdict, claim, outcome
 from theodolite.lab.cell import Cell, Row
 from theodolite.theory.attention import Bounds, attention_bounds, degree, mixing
+from theodolite.theory.attention_growth import base_depth, growth_lower_bound, refuted_depth
 from theodolite.theory.bottleneck import T5_11B, T5_11B_PUBLISHED, excess_share
 from theodolite.theory.cap import attention_cap
+from theodolite.theory.heads import heads_that_see_all
 
 _SOURCE = "Tensors for deep learning theory, "
 
@@ -259,23 +261,45 @@ def _t4(rows: Sequence[Row]) -> Verdict:
     return _bounds_verdict(rows)
 
 
+_T5_WIDTH = 8
+
+
 @claim(
     "T5",
     "For L > log3 d: ½dL + b₁ + b₂ ≤ log3 sep ≤ 2dL + c₁ + c₂.",
     _SOURCE + "Theorem 7.2",
-    _T4_RULE,
+    f"{_T4_RULE} It fails if the proven lower bound on growth (docs/exact-rank.md) exceeds the upper bound at some "
+    f"depth of width {_T5_WIDTH}, the theorem's premise being certified there.",
     lambda: [
         *(_lower_cell(6, 10, 1, tokens) for tokens in (4, 20)),
         *(_lower_cell(7, 8, 1, tokens) for tokens in (4, 16)),
         _rank("self-attention", {"depth": 2, "width": 3, "heads": 1, "tokens": 8}, repeats=2),
         _rank("self-attention", {"depth": 2, "width": 4, "heads": 2, "tokens": 10}, repeats=2),
         _rank("self-attention", {"depth": 3, "width": 2, "heads": 1, "tokens": 6}, repeats=2),
+        Cell("growth-certificate", {"width": _T5_WIDTH, "heads": 1, "base": base_depth(_T5_WIDTH)}),
     ],
-    changed="The first shapes had few tokens, and it held on them. Shapes with d or more tokens a side were "
-    "added, where the cap exceeds the upper bound: it is undecided since.",
+    changed="The first shapes had few tokens, and it held on them. Shapes with d or more tokens a side were added, "
+    "where the cap exceeds the upper bound: it was undecided then. A theorem on growth with depth decides it since.",
 )
 def _t5(rows: Sequence[Row]) -> Verdict:
-    return _bounds_verdict(rows)
+    measured, certificate = _bounds_verdict(rows[:-1]), rows[-1]
+    depth = refuted_depth(_T5_WIDTH, certificate["base"])
+    if not certificate["certified"] or depth is None:
+        return measured
+    proven, published = growth_lower_bound(depth, _T5_WIDTH, certificate["base"]), _upper(depth, _T5_WIDTH)
+    return Verdict(
+        "fails",
+        [*measured.predicted, {"net": f"L={depth} d={_T5_WIDTH} H=1 N≥{2 * _T5_WIDTH}", "upper": published}],
+        [*measured.measured, {"net": f"L={depth} d={_T5_WIDTH} H=1 N≥{2 * _T5_WIDTH}", "rank at least": proven}],
+        f"The upper half is false with d tokens a side or more: at L = {depth}, d = {_T5_WIDTH} the rank is at least "
+        f"{float(proven):.1e} by the theorem on growth, whose premise is certified modulo {certificate['prime']}, and "
+        f"the bound is {float(published):.1e}. " + measured.detail,
+    )
+
+
+def _upper(depth: int, width: int) -> int:
+    bound = attention_bounds(depth, width, 1).upper
+    return bound if bound is not None else 0
 
 
 # T6 — Theorem 7.3: the embedding's rank
@@ -325,25 +349,28 @@ def _t7_cells() -> list[Cell]:
     "Attention width H·d_a beyond the width d buys no separation rank.",
     _SOURCE + "Section 7.3.2, mid-architecture bottlenecks",
     "Fails if some rank with H·d_a > d exceeds the rank with H·d_a = d on the same line (heads at d_a = 1, d_a at one "
-    "head); the cap must be the same for all.",
+    "head). The true form is reported: from how many heads on the cap is reached, and from how many theory says.",
     _t7_cells,
+    changed="The rule also asked that the cap be the same for all; there is one that knows the heads now.",
 )
 def _t7(rows: Sequence[Row]) -> Verdict:
     along_heads = {r["shape"]["heads"]: r["rank"] for r in rows[:8]}
     along_width = {r["shape"]["attention_width"]: r["rank"] for r in rows[8:]}
-    caps = {r["cap"] for r in rows}
+    cap = attention_cap(2, _T7_WIDTH, 4, 4)
+    enough = heads_that_see_all(_T7_WIDTH, 1)
     gains = [line for line in (along_heads, along_width) if max(line.values()) > line[_T7_WIDTH]]
     reached = {
-        name: next((x for x, rank in line.items() if rank == max(caps)), None)
+        name: next((x for x, rank in line.items() if rank == cap), None)
         for name, line in (("heads", along_heads), ("attention width", along_width))
     }
     return Verdict(
-        outcome(not gains and len(caps) == 1),
-        predicted={"no gain beyond": _T7_WIDTH, "cap": sorted(caps)},
+        outcome(not gains),
+        predicted={"no gain beyond": _T7_WIDTH, "cap": cap, "heads that reach it": enough},
         measured={"rank by heads (d_a = 1)": along_heads, "rank by attention width (one head)": along_width},
         detail=f"Width {_T7_WIDTH}, depth 2, 8 tokens. Read literally the claim "
-        f"{'fails: rank still grows for H·d_a > d' if gains else 'holds here'}. The true form: the cap "
-        f"{sorted(caps)} does not depend on H·d_a; it is reached at {_reach(reached)}. In T5-11B "
+        f"{'fails: rank still grows for H·d_a > d' if gains else 'holds here'}. The true form: the cap {cap} is "
+        f"reached where H·d_a² forms are all of the d(d+1)/2 entries of S, at {enough} heads; measured at "
+        f"{_reach(reached)}. In T5-11B "
         f"{excess_share(T5_11B):.0%} of the blocks' parameters lie in attention beyond its width "
         f"(published: {_percent(T5_11B_PUBLISHED)}).",
     )
