@@ -177,7 +177,7 @@ def test_a_recurrent_circuit_does_not_see_the_future():
 
 @pytest.mark.parametrize("degree", [2, 3, 4, 5])
 def test_degree_attention_by_explicit_loops(degree):
-    net = doubled(DegreeAttention(depth=1, width=3, degree=degree, attention_width=2, output=True))
+    net = doubled(DegreeAttention(depth=1, width=3, degree=degree, attention_width=2, matrices="d+1"))
     x, block = inputs(2, 4, 3), net.blocks[0]
     truth = torch.empty_like(x)
     for n, sample in enumerate(x):
@@ -193,14 +193,14 @@ def test_degree_attention_by_explicit_loops(degree):
 
 @pytest.mark.parametrize("degree", [2, 3, 4, 5, 6, 7])
 def test_degree_attention_has_degree_minus_one_matrices(degree):
-    net = DegreeAttention(depth=2, width=3, degree=degree, value=False)
+    net = DegreeAttention(depth=2, width=3, degree=degree, matrices="d-1")
     assert sum(1 for _ in net.parameters()) == 2 * (degree - 1)
-    assert sum(1 for _ in DegreeAttention(depth=1, width=3, degree=degree, output=True).parameters()) == degree + 1
+    assert sum(1 for _ in DegreeAttention(depth=1, width=3, degree=degree, matrices="d+1").parameters()) == degree + 1
 
 
 def test_degree_3_with_value_and_output_is_self_attention():
     attention = doubled(SelfAttention(depth=1, width=3))
-    degree = doubled(DegreeAttention(depth=1, width=3, degree=3, value=True, output=True)).blocks[0]
+    degree = doubled(DegreeAttention(depth=1, width=3, degree=3, matrices="d+1")).blocks[0]
     query, key, value, output = (m[0] for m in attention_matrices(attention.layers[0]))
     with torch.no_grad():
         linears = (degree.queries[0], degree.keys[0], degree.value, degree.output)
@@ -224,7 +224,7 @@ def test_polynomial_mixer_by_explicit_loops(degree):
 
 
 def test_polynomial_mlp_by_explicit_loops():
-    net = doubled(PolynomialMLP(features=4, depth=2, width=3, degree=3, outputs=2))
+    net = doubled(PolynomialMLP(features=4, depth=2, width=3, degree=3, outputs=2, embed=False))
     x = inputs(5, 4)
     hidden = x
     for layer in net.layers:

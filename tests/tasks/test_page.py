@@ -66,6 +66,7 @@ def test_the_drawn_examples_are_right():
         "linear-periodic": ({"dimensions": 4}, None, None),
         "sawtooth": ({"folds": 2}, None, None),
         "composed": ({"variables": 4}, None, None),
+        "prescribed-rank": ({"variables": 4, "rank": 2}, None, None),
     }
     for name, (inputs, targets) in drawn.items():
         fields, ids, answers = readings[name]

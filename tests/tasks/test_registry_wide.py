@@ -12,7 +12,8 @@ from theodolite.errors import BadInput
 from theodolite.tasks import Batch, Task, list_tasks, make_task, tasks
 from theodolite.tasks.boolean import FUNCTIONS
 
-WORDS = (*FUNCTIONS, "S3", "Z7", "two", "additive")  # every field that is a text takes some of them
+# Every field that is a text takes some of them.
+WORDS = (*FUNCTIONS, "S3", "Z7", "two", "additive", "smooth", "interleaved", "normal")
 DTYPES = {"cross-entropy": torch.int64, "hinge": torch.float32, "square": torch.float32}
 
 

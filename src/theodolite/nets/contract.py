@@ -10,7 +10,8 @@ A sequence net that is trained (all that are not polynomial) is called as `forwa
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -38,6 +39,9 @@ ALIASES = {
     "seq_len": "tokens",
     "n_positions": "tokens",
 }
+
+LISTS = ("degrees",)
+"""Arguments that are a list of numbers, one per block: `[3, 2]`, or the text `3,2`."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,28 @@ def positive(**sizes: int) -> None:
     for name, size in sizes.items():
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise BadInput(f"{name.replace('_', ' ')} must be a whole number of at least 1, not {size!r}")
+
+
+def number_list(name: str, value: object) -> tuple[int | float, ...]:
+    """The numbers of a list, of a text such as `3,2`, or of one number alone; whole numbers are integers."""
+    given: object = value
+    if isinstance(value, str):
+        given = value.split(",")
+    elif isinstance(value, int | float):
+        given = [value]
+    if not isinstance(given, Sequence) or not given:
+        raise BadInput(f"{name} must be numbers with commas between them, such as 3,2, not {value!r}")
+    return tuple(_number(name, part, value) for part in given)
+
+
+def _number(name: str, part: object, value: object) -> int | float:
+    try:
+        found = float(part) if isinstance(part, int | float | str) and not isinstance(part, bool) else math.nan
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise BadInput(f"{name} must be numbers with commas between them, such as 3,2, not {value!r}")
+    return int(found) if found.is_integer() else found
 
 
 def choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput, TheodoliteError
-from theodolite.nets.contract import ALIASES, canonical_arguments, nets, positive
+from theodolite.nets.contract import ALIASES, LISTS, canonical_arguments, nets, number_list, positive
 from theodolite.registry import unknown
 
 _SUPPLIED = {"features": 4, "vocab": 8, "outputs": 1, "tokens": 8}
@@ -110,7 +110,9 @@ def blueprint(net: str | nn.Module | Callable[..., Any], **shape: Any) -> Bluepr
     arguments = canonical_arguments(net, given, known)
     arguments = {**{k: v for k, v in entry.defaults.items() if k in known}, **arguments}
     for name, value in arguments.items():
-        if isinstance(known[name], bool):
+        if name in LISTS:
+            arguments[name] = list(number_list(name, value))  # plain JSON, as a shape is
+        elif isinstance(known[name], bool):
             if not isinstance(value, bool):
                 raise BadInput(f"{name} of '{net}' is switched on or off: use true or false, not {value!r}")
         elif isinstance(known[name], str):
@@ -130,10 +132,15 @@ def blueprint(net: str | nn.Module | Callable[..., Any], **shape: Any) -> Bluepr
         arguments=arguments,
         known=known,
         kind=entry.kind,
-        shape={k: v for k, v in {**known, **arguments}.items() if v is not None},
+        shape={k: v for k, v in {**known, **arguments, **_replaced(arguments)}.items() if v is not None},
         version=entry.version,
         registered=True,
     )
+
+
+def _replaced(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A list of degrees stands in the place of one degree and of the depth."""
+    return {"depth": len(arguments["degrees"]), "degree": None} if "degrees" in arguments else {}
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import Prediction, Symmetry, positive, register
+from theodolite.nets.degrees import Degrees, block_degrees, known_count, total_degree
 from theodolite.nets.polynomial_mlp import ProductLayer
 from theodolite.nets.projection import embedding, readout
 from theodolite.partition import Partition
@@ -17,10 +18,10 @@ from theodolite.theory.cap import homogeneous_cap
 class MixerBlock(nn.Module):
     """∏_k (A_k X), then ∏_k (X B_k): `tokens` mixed in every channel, then `width` mixed in every token."""
 
-    def __init__(self, tokens: int, width: int, token_degree: int, channel_degree: int) -> None:
+    def __init__(self, tokens: int, width: int, token_degree: int, channel_degree: int, matrices: str) -> None:
         super().__init__()
-        self.across_tokens = ProductLayer(tokens, tokens, token_degree)
-        self.across_channels = ProductLayer(width, width, channel_degree)
+        self.across_tokens = ProductLayer(tokens, tokens, token_degree, matrices)
+        self.across_channels = ProductLayer(width, width, channel_degree, matrices)
 
     def forward(self, x: Float[Tensor, "batch token width"]) -> Float[Tensor, "batch token width"]:
         return self.across_channels(self.across_tokens(x.transpose(1, 2)).transpose(1, 2))
@@ -34,6 +35,12 @@ class MixerBlock(nn.Module):
     defaults={"tokens": 8},
 )
 class PolynomialMixer(nn.Module):
+    """`depth` blocks that mix tokens with `degree`, or one block per entry of `degrees`, and channels with their own.
+
+    `matrices` says how many each of the two products of a block has, at degree d: d−1, d or d+1; with d−1 a channel
+    degree of 1 leaves the channels alone.
+    """
+
     def __init__(
         self,
         features: int | None = None,
@@ -43,20 +50,27 @@ class PolynomialMixer(nn.Module):
         width: int = 4,
         degree: int = 2,
         channel_degree: int = 1,
+        degrees: Degrees | None = None,
+        matrices: str = "d",
     ) -> None:
         super().__init__()
         positive(depth=depth, width=width, tokens=tokens, degree=degree, channel_degree=channel_degree)
-        self.features, self.depth = features or width, depth
-        self.width, self.block_degree = width, degree * channel_degree
+        known_count(matrices)
+        self.features, self.width, self.matrices = features or width, width, matrices
+        self.degrees, self.channel_degree = block_degrees(degree, depth, degrees), channel_degree
+        self.depth = len(self.degrees)
         self.embed = embedding(self.features, width)
-        self.blocks = nn.Sequential(*(MixerBlock(tokens, width, degree, channel_degree) for _ in range(depth)))
+        self.blocks = nn.Sequential(
+            *(MixerBlock(tokens, width, each, channel_degree, matrices) for each in self.degrees)
+        )
         self.read = readout(width, outputs)
 
     def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token output"]:
         return self.read(self.blocks(self.embed(x)))
 
     def predict(self, partition: Partition, token: int) -> Prediction:
-        total, size = self.block_degree**self.depth, min(self.features, self.width)
+        total = total_degree(self.degrees) * self.channel_degree**self.depth
+        size = min(self.features, self.width)
         return Prediction(total, homogeneous_cap(total, len(partition.a) * size, len(partition.b) * size))
 
     def symmetries(self) -> Mapping[str, Symmetry]:
