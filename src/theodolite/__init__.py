@@ -57,9 +57,10 @@ _HOMES = {
     "separation_rank": "theodolite.instruments.separation",
     "signal": "theodolite.instruments.gradient",
     "verify": "theodolite.instruments.certificate",
-    # Shown in their own modules now, and still found here by those who import them so.
+    # Shown in their own modules, and found here too by those who import them so.
     "Partition": "theodolite.partition",
     "compare": "theodolite.lab.compare",
+    "degree": "theodolite.instruments.which_degree",
     "list_nets": "theodolite.nets",
     "list_tasks": "theodolite.tasks",
     "runs": "theodolite.lab.runs",

@@ -14,6 +14,7 @@ COMMANDS = (
     ["advise"],
     ["rank"],
     ["verify"],
+    ["degree"],
     ["express"],
     ["signal"],
     ["learn"],

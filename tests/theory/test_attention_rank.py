@@ -11,8 +11,10 @@ from theodolite.theory.attention_rank import (
     heads_deficit_depth_2,
     lone_output_deficit_depth_2,
     measured_law_depth_2,
+    separation_cap,
 )
 from theodolite.theory.cap import attention_cap
+from theodolite.theory.heads import heads_cap
 
 
 @pytest.mark.parametrize(
@@ -80,3 +82,10 @@ def test_outside_the_domain():
         measured_law_depth_2(7, 2, 3)
     with pytest.raises(OutsideDomain, match="divisor"):
         heads_deficit_depth_2(4, 3)
+
+
+@pytest.mark.parametrize(("n", "m", "heads"), [(1, 1, 2), (2, 1, 4), (1, 2, 2), (2, 2, 4), (5, 5, 4)])
+def test_the_smallest_cap_is_below_that_of_tokens_and_that_of_heads_and_is_reached(n: int, m: int, heads: int) -> None:
+    cap = separation_cap(2, 4, heads, 4 // heads, n, m)
+    assert cap <= min(attention_cap(2, 4, n, m), heads_cap(2, 4, heads, 4 // heads))
+    assert graded_rank(2, 4, heads, tokens_with_output=n, tokens_other=m, repeats=1).total == cap

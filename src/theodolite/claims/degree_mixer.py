@@ -48,6 +48,8 @@ def _p5_cases() -> list[Case]:
     "and (b) in each of three shapes (as many tokens as the width: 2 and 4; 4 tokens of width 2) the logarithms of the "
     "best rank of a Mixer and of attention differ by a factor of at most 1.25; fails if (a) or (b) fails.",
     lambda: [case.cell for case in _p5_cases()],
+    changed="The factor was set with most of the Mixer's ranks known, and three cells of attention were left out after "
+    "a first run to save time; the verdict stayed.",
 )
 def _p5(rows: Sequence[Row]) -> Verdict:
     pairs = [(case, case.found(row)) for case, row in zip(_p5_cases(), rows, strict=True)]

@@ -37,7 +37,7 @@ def _slope(log3: Any, width: int) -> float:
 
 @claim(
     "T10",
-    "What is the generic separation rank, exactly? With d tokens a side or more, one head of full width has the cap at "
+    "The generic separation rank, exactly: with d tokens a side or more, one head of full width has the cap at "
     "depth 1 and 2; at depth 2, H > 1 heads of width d/H stay binom(D − d²/H + 1, 2) below it, D = d(d+1)/2, and heads "
     "of one entry max(0, d(D − d) − binom(d+2, 3)) more; and log3 sep = D·L + O(1), not 2dL.",
     "Tensors for deep learning theory, the gap between the bounds of Theorems 7.1 and 7.2 (open there)",

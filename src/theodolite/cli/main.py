@@ -11,6 +11,7 @@ from theodolite.cli import (
     advise,
     claims,
     compare,
+    degree,
     discover,
     express,
     fixed_points,
@@ -39,6 +40,7 @@ app.command("advise")(advise.advise)
 app.command("discover")(discover.discover)
 app.command("rank")(rank.rank)
 app.command("verify")(verify.verify)
+app.command("degree")(degree.degree)
 app.command("express")(express.express)
 app.command("signal")(signal.signal)
 app.command("learn")(learn.learn)

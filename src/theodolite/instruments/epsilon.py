@@ -22,6 +22,7 @@ from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.instruments.device import device_name, require_memory, resolve_device
+from theodolite.instruments.function_distance import mean_floor
 from theodolite.instruments.pairs import pair_matrix
 from theodolite.instruments.rank import Progress
 from theodolite.instruments.result import RankResult, described
@@ -101,7 +102,7 @@ def epsilon_rank(
         matrix = pair_matrix(evaluate, a, b, split, report)
         if relative_to == "spread":
             matrix = matrix - matrix[:points, :points].mean()
-        spectra.append(_spectrum(matrix, points, tolerance))
+        spectra.append(spectrum_of(matrix, points, tolerance))
     return RankResult(
         **described(function, split),
         mode="epsilon",
@@ -141,7 +142,8 @@ def _draw(subject: Subject, sites: int, count: int, inputs: Inputs, generator: t
     return 2 * torch.randint(2, shape, generator=generator).to(torch.float64) - 1
 
 
-def _spectrum(matrix: Tensor, points: int, tolerance: float) -> Spectrum:
+def spectrum_of(matrix: Tensor, points: int, tolerance: float) -> Spectrum:
+    """Of y at drawn points: the first `points` rows and columns are the sample, the others are held out."""
     sample, test = matrix[:points, :points], matrix[points:, points:]
     size = float(sample.square().mean().sqrt())
     if size == 0 or float(test.abs().max()) == 0:
@@ -162,6 +164,8 @@ def _spectrum(matrix: Tensor, points: int, tolerance: float) -> Spectrum:
     # Σ|E| ≥ ‖E‖_* ≥ Σ_{k>r} σ_k for every E = M − (a matrix of rank r): entries of a contraction are at most 1.
     nuclear = torch.cat([sigma.flip(0).cumsum(0).flip(0), sigma.new_zeros(1)])
     floor = nuclear / sample.abs().sum()
+    pieces = mean_floor(sample)  # of the whole, this bound falls with more points; that of small pieces stays
+    floor[: len(pieces)] = torch.maximum(floor[: len(pieces)], pieces / sample.abs().mean())
     return Spectrum(
         values=(sigma / energy.sum().sqrt()).cpu(),
         in_sample=tails.clamp_min(0).sqrt().cpu(),

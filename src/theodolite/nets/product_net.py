@@ -1,7 +1,7 @@
 """Blocks of any real degree that train: products of d linear maps (Comment 3.1 of the degree paper), normalised.
 
 A block is y = x + norm(Q(norm x))/√L with Q(x) = ∏_k (W_k x + b_k), entry by entry, and norm the division by the root
-mean square over the width. Three choices keep it trainable, each measured on the page "Which degree?":
+mean square over the width. Three choices keep it trainable:
 
 - **biases**, without which a net of odd degrees is an odd function and one of even degrees an even function;
 - **the first weights**: one factor carries the signal, W_1 x, and the others start near 1. A product of d independent

@@ -12,8 +12,7 @@ from theodolite.nets.contract import Prediction, Symmetry, positive, register
 from theodolite.nets.projection import embedding, readout
 from theodolite.partition import Partition
 from theodolite.theory.attention import attention_bounds, degree
-from theodolite.theory.cap import attention_cap
-from theodolite.theory.heads import heads_cap
+from theodolite.theory.attention_rank import separation_cap
 
 
 class AttentionLayer(nn.Module):
@@ -81,11 +80,8 @@ class SelfAttention(nn.Module):
 
     def predict(self, partition: Partition, token: int) -> Prediction:
         here, other = (partition.a, partition.b) if token in partition.a else (partition.b, partition.a)
-        rank = self.embedding_rank
-        cap = min(
-            attention_cap(self.depth, self.width, len(here), len(other), embedding_rank=rank),
-            heads_cap(self.depth, self.width, self.heads, self.attention_width, embedding_rank=rank),
-        )
+        shape = (self.depth, self.width, self.heads, self.attention_width, len(here), len(other))
+        cap = separation_cap(*shape, embedding_rank=self.embedding_rank)
         if not partition.balanced:
             return Prediction(degree(self.depth), cap, reason="Theorems 7.1 and 7.2 speak of balanced partitions")
         if self.embedding_rank < self.width:

@@ -14,8 +14,11 @@ import math
 from theodolite.errors import OutsideDomain
 from theodolite.theory.attention import hops
 from theodolite.theory.domain import whole
-from theodolite.theory.heads import graded_heads_cap
+from theodolite.theory.cap import attention_cap
+from theodolite.theory.heads import graded_heads_cap, heads_cap
 from theodolite.theory.invariants import covariants, invariants
+
+_PART_BY_PART = 3  # depth; beyond it the parts are many and large
 
 
 def graded_cap(
@@ -38,6 +41,25 @@ def graded_cap(
         min(invariants(c, space, m), covariants(total - c, space, n), cap)
         for c, cap in enumerate(graded_heads_cap(depth, width, heads, attention_width, embedding_rank))
     ]
+
+
+def separation_cap(
+    depth: int,
+    width: int,
+    heads: int,
+    attention_width: int,
+    tokens_with_output: int,
+    tokens_other: int,
+    embedding_rank: int | None = None,
+) -> int:
+    """The smallest cap proven for a self-attention network: of its tokens and its heads, part by part up to depth 3."""
+    by_tokens = attention_cap(depth, width, tokens_with_output, tokens_other, embedding_rank)
+    by_heads = heads_cap(depth, width, heads, attention_width, embedding_rank)
+    space = min(width, embedding_rank or width)
+    if depth > _PART_BY_PART or by_heads == attention_cap(depth, space, space, space):
+        return min(by_tokens, by_heads)
+    tokens = (tokens_with_output, tokens_other)
+    return sum(graded_cap(depth, width, heads, attention_width, *tokens, embedding_rank))
 
 
 def measured_law_depth_2(width: int, heads: int, attention_width: int) -> list[int]:

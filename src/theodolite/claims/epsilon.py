@@ -1,0 +1,277 @@
+"""Claims P7, P9 and P10 of the degree source: ε-separation rank, the choice of a loss, and nonlinearity."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from theodolite.claims.contract import Verdict, claim, outcome
+from theodolite.lab.cell import Cell, Row
+from theodolite.theory.operator_spectra import known_spectra, smoothness_exponent, white_noise_rank
+
+_SOURCE = "Attention is optimal building block, "
+
+# P7 — ε-separation rank and Conclusion 4.3
+
+_P7_EPSILONS = (0.3, 0.1, 0.03)
+_EXPANSIONS = ("exponential", "pole", "wave")
+
+
+def _p7_cells() -> list[Cell]:
+    known = [
+        Cell("known-epsilon-rank", {"function": f, "epsilons": list(_P7_EPSILONS), "points": 160, "resamples": 4})
+        for f in known_spectra
+    ]
+    bias = [Cell("tail-bias", {"function": f, "epsilon": 0.3, "points": 32, "samples": 100}) for f in known_spectra]
+    templates = [Cell("template-bound", {"function": f, "templates": 12, "terms": 4, "draws": 3}) for f in _EXPANSIONS]
+    return known + bias + templates
+
+
+@claim(
+    "P7",
+    "The ε-separation rank of a function can be measured, and the least rank of its matricisation over all functions "
+    "within ε is a lower bound on it.",
+    _SOURCE + "Section 4.1, Conclusion 4.3",
+    "Eight functions with closed-form spectra, ε = 0.3, 0.1, 0.03, 160 points, 4 resamples. Holds if all is so. "
+    "d₂: every interval contains the closed form's ε-rank, and at least three quarters are bounded above. d₁: every "
+    "interval contains the ε-rank where that is known, and none lies wholly above the rank of the truncation on a "
+    "128-point quadrature. Bias (32 points, 100 samples): for every function the mean squared error in the sample lies "
+    "at most 2 standard errors above the closed form's and for at least half of them more than 2 below, that held out "
+    "always above the one in the sample. Conclusion 4.3 in the maximum norm, three "
+    "functions with explicit uniform approximations by 1 to 4 products, 4 choices of 12 templates: the certified least "
+    "rank within ε never exceeds the number of products, and equals it at least once for 2, 3 and 4 products.",
+    _p7_cells,
+    changed="In a first run the squared errors of the bias were relative to the sample's own size, which is biased "
+    "itself (one of eight ratios was 1.02); they are absolute since, as the argument has it.",
+)
+def _p7(rows: Sequence[Row]) -> Verdict:
+    count = len(known_spectra)
+    known, bias, templates = rows[:count], rows[count : 2 * count], rows[2 * count :]
+    cases = [(row.cell.config["function"], case) for row in known for case in row["cases"]]
+    missed = [f"{f} at ε = {c['epsilon']:g}" for f, c in cases if not _inside(c["truth"], c["interval"])]
+    bounded = sum(c["interval"][1] is not None for _, c in cases)
+    d1_known = [(f, c) for f, c in cases if c["d1_truth"] is not None]
+    d1_missed = [f"{f} at ε = {c['epsilon']:g}" for f, c in d1_known if not _inside(c["d1_truth"], c["d1_interval"])]
+    d1_missed += [f"{f} at ε = {c['epsilon']:g}" for f, c in cases if c["d1_interval"][0] > c["d1_grid"][1]]
+    ratios = {row.cell.config["function"]: [statistics.mean(row[w]) for w in ("in_sample", "held_out")] for row in bias}
+    errors = {row.cell.config["function"]: _standard_error(row["in_sample"]) for row in bias}
+    not_low = [f for f, (inside, outside) in ratios.items() if inside > 1 + 2 * errors[f] or inside >= outside]
+    clearly = [f for f, (inside, _) in ratios.items() if inside < 1 - 2 * errors[f]]
+    bounds = [(row.cell.config["function"], case) for row in templates for case in row["cases"]]
+    broken = [f"{f}, {c['terms']} products" for f, c in bounds if c["least_rank"][0] > c["terms"]]
+    tight = sorted({c["terms"] for _, c in bounds if c["least_rank"][0] == c["terms"]})
+    good = not (missed or d1_missed or not_low or broken) and 2 * len(clearly) >= count
+    good = good and 4 * bounded >= 3 * len(cases) and {2, 3, 4} <= set(tight)
+    inside = statistics.mean(i for i, _ in ratios.values())
+    outside = statistics.mean(o for _, o in ratios.values())
+    hole = max(max(row["relative_d2_of_rank_0_at_the_templates"].values()) for row in templates)
+    least = max(row["relative_d2_of_rank_0_at_the_templates"]["1e-06"] for row in templates)
+    return Verdict(
+        outcome(good),
+        predicted={f"{f}, ε = {c['epsilon']:g}": c["truth"] for f, c in cases},
+        measured={
+            "d₂ intervals": {f"{f}, ε = {c['epsilon']:g}": c["interval"] for f, c in cases},
+            "d₁ intervals": {f"{f}, ε = {c['epsilon']:g}": c["d1_interval"] for f, c in cases},
+            "squared error over the closed form's, in the sample and held out": {
+                f: [round(i, 3), round(o, 3)] for f, (i, o) in ratios.items()
+            },
+            "certified least rank by products (Chebyshev templates)": {
+                f"{f}, {c['terms']}": c["least_rank"] for f, c in bounds if c["templates"] == "chebyshev"
+            },
+        },
+        detail=f"{len(cases) - len(missed)} of {len(cases)} d₂ intervals contain the closed form, {bounded} of them "
+        f"bounded above{_named(missed)}; d₁: {len(d1_known)} known ranks{_named(d1_missed) or ', all inside'}. Squared "
+        f"tails in the sample are on average {inside:.2f} of the true ones, held out {outside:.2f}; "
+        f"clearly biased low for {len(clearly)} of {count}{_named(not_low)}. "
+        f"Conclusion 4.3 in the maximum norm: {len(bounds)} cases, {len(broken)} above the known rank, equal to it for "
+        f"{', '.join(map(str, tight))} products. Under d₁ and d₂ it is true and empty: templates weigh nothing, and a "
+        f"function of rank 0 at them lies within {hole:.2f} of y at radius 0.01 and {least:.0e} at 1e-6.",
+    )
+
+
+def _inside(truth: int, interval: Sequence[int | None]) -> bool:
+    low, high = interval
+    return (low or 0) <= truth and (high is None or truth <= high)
+
+
+def _standard_error(values: Sequence[float]) -> float:
+    return statistics.stdev(values) / math.sqrt(len(values))
+
+
+def _named(names: Sequence[str]) -> str:
+    return f" (not so: {', '.join(names)})" if names else ""
+
+
+# P9 — "all losses are equivalent"
+
+_P9_BLOCKS = (16, 64, 256, 1024, 2048)
+_P9_EPSILON = 0.2
+
+
+def _p9_cells() -> list[Cell]:
+    ranks = [Cell("loss-ranks", {"blocks": n, "epsilon": _P9_EPSILON}) for n in _P9_BLOCKS]
+    wider = [Cell("loss-ranks", {"blocks": n, "epsilon": 0.4}) for n in _P9_BLOCKS]
+    return [*ranks, *wider, Cell("loss-minimiser", {"energy": 4.0, "members": 5})]
+
+
+@claim(
+    "P9",
+    "All losses that grow with the error are equivalent up to constants, so d₁ or d₂ may be chosen at will.",
+    _SOURCE + "Section 4.5",
+    "Step functions 1 + √n·[same block] on n × n blocks, n = 16 … 2048. Fails if at ε = 0.2 the relative ε-rank under "
+    "d₁ is proven bounded (1 for every n) while that under d₂ grows by at least 3 for every 4-fold n, and the same is "
+    "so when d₂ is allowed twice the ε: then no constant saves the equivalence. Holds if the ratio of the two ranks "
+    "stays below 3 for all n; undecided else. The maximum norm, absolute errors and what gradient descent finds under "
+    "both losses are reported beside.",
+    _p9_cells,
+)
+def _p9(rows: Sequence[Row]) -> Verdict:
+    count = len(_P9_BLOCKS)
+    ranks, wider, fit = rows[:count], rows[count : 2 * count], rows[-1]
+    mean = [row["relative"]["d1"] for row in ranks]
+    square = [row["relative"]["d2"] for row in ranks]
+    twice = [row["relative"]["d2"] for row in wider]
+    apart = all(high == 1 for _, high in mean) and _grows(square) and _grows(twice)
+    together = max(s / m[1] for s, m in zip(square, mean, strict=True)) < 3
+    absolute, least = fit["absolute"], fit["square"]
+    return Verdict(
+        outcome(not apart, decided=together),
+        predicted="equal ranks up to a constant",
+        measured={
+            "blocks": list(_P9_BLOCKS),
+            "rank under d₁": [m[1] for m in mean],
+            "rank under d₂": square,
+            "rank under d₂ at twice the ε": twice,
+            "rank under the maximum norm, at least and at most": [row["relative"]["sup"] for row in ranks],
+            "absolute errors, spikes alone": [{k: row["absolute"][k] for k in ("d1", "d2", "sup")} for row in ranks],
+            "largest ratio of root mean square to mean at n points": [row["spike_norm_ratio"] for row in ranks],
+            "one product trained on |error|, on error²": {"absolute": absolute, "square": least},
+        },
+        detail=f"At ε = {_P9_EPSILON:g} and n = {', '.join(map(str, _P9_BLOCKS))} blocks the ε-rank under d₁ is "
+        f"{', '.join(str(m[1]) for m in mean)}, under d₂ {', '.join(map(str, square))} (at twice the ε "
+        f"{', '.join(map(str, twice))}). Only d₁ ≤ d₂ ≤ d∞ is true on function spaces; on n points the constant is √n. "
+        f"One product trained on |error| finds the smooth part (cosine {absolute['likeness_to_smooth'][0]:.3f}), on "
+        f"error² the spike (cosine {least['likeness_to_spike'][0]:.3f}); d₁ errors {absolute['d1'][0]:.2f} and "
+        f"{least['d1'][0]:.2f}, d₂ errors {absolute['d2'][0]:.2f} and {least['d2'][0]:.2f}.",
+    )
+
+
+def _grows(ranks: Sequence[int]) -> bool:
+    """By at least 3 for every 4-fold n."""
+    steps = itertools.pairwise(zip(ranks, _P9_BLOCKS, strict=True))
+    return all(math.log(b / a) >= math.log(3) * math.log(m / n, 4) for (a, n), (b, m) in steps)
+
+
+# P10 — "very nonlinear functions have full separation rank"
+
+_P10_EPSILONS = (0.3, 0.1, 0.03, 0.01)
+_P10_POINTS = 256
+_P10_MEMBERS = 3
+_FIELDS = ((1, 2.5), (1, 1.5), (1, 0.5), (2, 2.5), (2, 1.5))  # (variables, smoothness) whose law is tested
+_OTHERS: tuple[tuple[str, int, dict[str, Any]], ...] = (
+    ("field", 1, {"smoothness": "inf"}),
+    ("field", 2, {"smoothness": "inf"}),
+    ("field", 4, {"smoothness": "inf", "scale": 0.1}),
+    ("mlp", 1, {"activation": "tanh", "gain": 1.0, "depth": 3}),
+    ("mlp", 1, {"activation": "tanh", "gain": 10.0, "depth": 8}),
+    ("mlp", 4, {"activation": "tanh", "gain": 10.0, "depth": 8}),
+    ("mlp", 1, {"activation": "relu", "gain": 1.41, "depth": 8}),
+    ("tent-of-sum", 1, {"depth": 2}),
+    ("tent-of-sum", 1, {"depth": 10}),
+    ("tent-product", 1, {"depth": 10}),
+    ("wave", 1, {"frequency": 1000.0}),
+    ("coupled-maps", 1, {"depth": 12}),
+    ("noise", 1, {}),
+    ("noise", 1, {"share": 0.01}),
+    ("bilinear", 64, {}),
+)
+_VERY, _TURNS = 0.8, 100
+_FULL, _LOW = 0.8, 0.1
+_LAW = 0.15
+
+
+def _p10_cells() -> list[Cell]:
+    families = [("field", n, {"smoothness": s}) for n, s in _FIELDS] + list(_OTHERS)
+    cells = [
+        Cell(
+            "random-function-rank",
+            {"family": family, "variables": n, "options": options, "points": [_P10_POINTS],
+             "epsilons": list(_P10_EPSILONS), "members": _P10_MEMBERS},
+        )
+        for family, n, options in families
+    ]  # fmt: skip
+    return [*cells, Cell("certified-full-rank", {"points": 24, "epsilons": list(_P10_EPSILONS)})]
+
+
+@claim(
+    "P10",
+    "Every very nonlinear function has full separation rank.",
+    _SOURCE + "Section 5.3",
+    f"Twenty families, {_P10_MEMBERS} members each, centred, {_P10_POINTS} points a side. Very "
+    f"nonlinear: an affine function leaves at least {_VERY:.0%} of the variance and the function turns at least "
+    f"{_TURNS} times along a line, in all members. Full: the 1 %-rank in the sample, a lower estimate, is at least "
+    f"{_FULL:.0%} of the points in all members; low: held out, an upper estimate, it is at most {_LOW:.0%} of them in "
+    "all members. Fails if some very nonlinear family is low, holds if all very nonlinear ones are full, undecided "
+    f"else. Reported beside: whether the exponents of fields of smoothness s follow ε^(−variables/s) within "
+    f"{_LAW:.0%}, and whether white noise has the rank of the quarter circle law within 3 %.",
+    _p10_cells,
+    changed="The thresholds were set after trial runs and before the final one.",
+)
+def _p10(rows: Sequence[Row]) -> Verdict:
+    functions, exact = rows[:-1], rows[-1]
+    table = {_title(row): _summary(row) for row in functions}
+    very = {name: line for name, line in table.items() if line["very nonlinear"]}
+    low = [name for name, line in very.items() if line["low"]]
+    full = [name for name, line in very.items() if line["full"]]
+    mild = [n for n, line in table.items() if line["full"] and (line["turns"] < _TURNS or line["unexplained"] < _VERY)]
+    laws = {}
+    for row, (variables, smoothness) in zip(functions, _FIELDS, strict=False):
+        found = statistics.mean(member["exponent"] for member in row["members"])
+        laws[f"{variables}|{variables}, s = {smoothness:g}"] = [smoothness_exponent(smoothness, variables), found]
+    follow = all(abs(found / law - 1) <= _LAW for law, found in laws.values())
+    white = next(row for row in functions if row.cell.config["family"] == "noise" and not row.cell.config["options"])
+    noise = [
+        [
+            white_noise_rank(e),
+            statistics.mean(m["ranks"][str(_P10_POINTS)][i][0] for m in white["members"]) / _P10_POINTS,
+        ]
+        for i, e in enumerate(_P10_EPSILONS)
+    ]
+    circle = all(abs(found / law - 1) <= 0.03 for law, found in noise)
+    return Verdict(
+        outcome(not low, decided=len(full) == len(very) and bool(very)),
+        predicted={"ε-rank ~ ε^−x of fields, x": {name: law for name, (law, _) in laws.items()},
+                   "rank of white noise by points": [law for law, _ in noise]},
+        measured={"functions": table, "x": {name: found for name, (_, found) in laws.items()},
+                  "rank of white noise by points": [found for _, found in noise],
+                  "e^(ab)": {k: exact[k] for k in ("points", "full", "determinant", "float_rank", "epsilon_ranks")}},
+        detail=f"Of {len(very)} very nonlinear families {len(full)} are full ({', '.join(full)}) and {len(low)} low "
+        f"({', '.join(low)}). Full without being very nonlinear: {', '.join(mild) or 'none'}. What holds: smoothness "
+        f"and the number of variables set the ε-rank; exponents {'follow' if follow else 'do not follow'} "
+        f"variables/smoothness within {_LAW:.0%} ({', '.join(f'{f:.2f} for {p:.2f}' for p, f in laws.values())}), "
+        f"white noise {'has' if circle else 'does not have'} the rank of the quarter circle law. The exact rank says "
+        f"nothing: e^(ab) has rank {exact['points'] if exact['full'] else 'unproven'} at {exact['points']} points, "
+        f"and 1 %-rank {exact['epsilon_ranks'][-1]}.",
+    )  # fmt: skip
+
+
+def _title(row: Row) -> str:
+    config = row.cell.config
+    options = ", ".join(f"{k} {v}" for k, v in config["options"].items())
+    return f"{config['family']} {config['variables']}|{config['variables']}" + (f", {options}" if options else "")
+
+
+def _summary(row: Row) -> dict[str, Any]:
+    members, points = row["members"], _P10_POINTS
+    ranks = [member["ranks"][str(points)][-1] for member in members]
+    return {
+        "unexplained": min(m["nonlinear_share"] for m in members),
+        "turns": min(m["turns"] for m in members),
+        "very nonlinear": all(m["nonlinear_share"] >= _VERY and m["turns"] >= _TURNS for m in members),
+        "1 %-rank, in the sample and held out": ranks,
+        "full": all(low >= _FULL * points for low, _ in ranks),
+        "low": all(high is not None and high <= _LOW * points for _, high in ranks),
+    }

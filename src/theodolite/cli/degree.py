@@ -1,0 +1,135 @@
+"""`theodolite degree`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli.options import (
+    Device,
+    Json,
+    LogFile,
+    Seed,
+    Threads,
+    Verbose,
+    parse_arguments,
+    prepare,
+    print_json,
+    progress_bar,
+)
+
+_EXACT, _TRAINING = "Exact rank", "Training"
+
+
+def degree(
+    budget: Annotated[
+        str, typer.Option(help="Square matrices to spend on blocks; several with commas: 12,24,36.")
+    ] = "12",
+    width: Annotated[int, typer.Option(help="Numbers in a layer: a matrix is width × width.")] = 4,
+    family: Annotated[
+        str, typer.Option(help="fully-connected, attention, mixer, or file.py:Name of a net with a degree.")
+    ] = "fully-connected",
+    matrices: Annotated[
+        str, typer.Option(help="How many a block of degree d has: d-1, d, d+1, or all three counts.")
+    ] = "d",
+    degrees: Annotated[
+        str | None, typer.Option(help="Degrees to compare: 2,3,4; those from 2 to 6 that divide the budget otherwise.")
+    ] = None,
+    mixed: Annotated[
+        bool, typer.Option("--mixed", help="Add the best networks of mixed degrees, in several orders.")
+    ] = False,
+    inputs: Annotated[
+        int | None, typer.Option(help="Fully connected: inputs on each side; half the width otherwise.")
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(help="Attention and mixer: tokens in all; 2, or as many as the width.")
+    ] = None,
+    max_points: Annotated[
+        int, typer.Option(rich_help_panel=_EXACT, help="Points a side at most; ranks above are lower bounds only.")
+    ] = 2048,
+    repeats: Annotated[
+        int, typer.Option(rich_help_panel=_EXACT, help="Fresh primes, weights and points that must agree.")
+    ] = 3,
+    train: Annotated[
+        bool, typer.Option("--train", rich_help_panel=_TRAINING, help="Train networks of these degrees too.")
+    ] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=_TRAINING, help="prescribed-rank unless given; digits and diabetes too."),
+    ] = None,
+    task_arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--task-arg", metavar="KEY=VALUE", rich_help_panel=_TRAINING, help="A field of the task; may be repeated."
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(rich_help_panel=_TRAINING, help="Trained networks per degree; 8 unless given.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(rich_help_panel=_TRAINING, help="Steps of training; 1,000 unless given.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for degree.json and degree.svg.")] = None,
+    json: Json = False,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    threads: Threads = None,
+    verbose: Verbose = False,
+    log_file: LogFile = None,
+) -> None:
+    """Which degree should a block have? Networks of blocks of degree 2, 3, 4, … that cost the same, side by side.
+
+    Each one's total degree, its exact separation rank and the cap that holds for all weights; --train adds errors.
+    """
+    prepare(threads, verbose, log_file)
+    from theodolite.instruments.which_degree import degree as compare
+    from theodolite.lab.files import OutputFolder
+
+    task_args = parse_arguments(task_arg, "--task-arg")
+    folder = None if out is None else OutputFolder(out)
+    notes: list[str] = []
+    with progress_bar() as bar:
+        rows = compare(
+            budget,
+            width,
+            family=family,
+            matrices=matrices,
+            degrees=degrees,
+            mixed=mixed,
+            inputs=inputs,
+            tokens=tokens,
+            max_points=max_points,
+            repeats=repeats,
+            train=train,
+            task=task,
+            task_args=task_args,
+            seeds=seeds,
+            steps=steps,
+            seed=seed,
+            device=device,
+            progress=bar.step,
+            told=notes.append,
+        )
+    written: list[Path] = []
+    if folder is not None:
+        import json as json_text
+
+        from theodolite.report.degree_plot import draw_degrees
+
+        text = json_text.dumps([row.to_json() for row in rows], indent=2, ensure_ascii=False, allow_nan=False)
+        written = [folder.write("degree.json", f"{text}\n"), folder.write("degree.svg", draw_degrees(rows))]
+    if json:
+        for note in notes:
+            typer.echo(f"note: {note}", err=True)
+        print_json([row.to_json() for row in rows])
+        return
+    from rich.console import Console
+
+    from theodolite.report.degree import print_degrees
+
+    console = Console(highlight=False)
+    print_degrees(console, rows, notes)
+    for path in written:
+        console.print(f"written: {path}", markup=False, soft_wrap=True)

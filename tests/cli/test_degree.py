@@ -1,0 +1,174 @@
+"""`theodolite degree` as a user types it, and the sentences and the picture its numbers make."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from theodolite.cli.degree import degree
+from theodolite.errors import BadInput
+from theodolite.instruments.which_degree import DegreeRow
+from theodolite.report.degree import print_degrees, verdict
+from theodolite.report.degree_plot import draw_degrees
+
+PROMISED = {
+    *("degree", "degrees", "depth", "family", "count", "matrices", "parameters", "rank", "exact", "saturated"),
+    *("lower_bound", "cap", "log10_cap", "total_degree", "log10_total_degree", "seconds", "points", "budget"),
+}
+ROW = DegreeRow(
+    family="fully-connected",
+    net="polynomial-mlp",
+    budget=12,
+    count="d",
+    degree=3,
+    degrees=(3,) * 4,
+    depth=4,
+    width=4,
+    matrices=12,
+    parameters=192,
+    total_degree=81,
+    log10_total_degree=1.908485,
+    rank=1722,
+    exact=True,
+    saturated=True,
+    lower_bound=1722,
+    cap=1722,
+    log10_cap=3.236033,
+    ranks=(1722,),
+    points=1786,
+)
+OTHER = replace(
+    ROW,
+    degree=2,
+    degrees=(2,) * 6,
+    depth=6,
+    total_degree=64,
+    log10_total_degree=1.80618,
+    rank=1089,
+    lower_bound=1089,
+    cap=1089,
+    log10_cap=3.037028,
+    ranks=(1089,),
+)
+TOLD = {"task": "prescribed-rank", "seeds": 8, "steps": 100, "depth": 4, "parameters": 277, "rate": 0.01, "diverged": 0}
+
+
+@pytest.fixture
+def call():
+    app = typer.Typer()
+    app.command()(degree)
+    runner = CliRunner()
+    return lambda *arguments: runner.invoke(app, [str(argument) for argument in arguments])
+
+
+def test_the_json_document_is_an_array_of_rows_with_the_promised_keys(call):
+    outcome = call("--budget", "6", "--width", 2, "--json")
+    rows = json.loads(outcome.stdout)
+    assert outcome.exit_code == 0
+    assert [row["degree"] for row in rows] == [2, 3, 6]
+    assert all(set(row) >= PROMISED for row in rows)
+    assert [row["rank"] for row in rows] == [9, 10, 7]  # one input a side: degree + 1
+    assert {row["parameters"] for row in rows} == {24}
+    assert "note: left out" in outcome.stderr
+    assert "4, 5" in outcome.stderr
+
+
+def test_the_terminal_names_the_winner_and_what_it_is_worth(call):
+    outcome = call("--budget", "6", "--width", 2)
+    text = " ".join(outcome.stdout.split())
+    assert "6 matrices, d per block of degree d: degree 3 has the largest rank, 10 (next: 9 of degree 2)." in text
+    assert "Every rank equals its cap" in text
+    assert "--width 8 --inputs 8 --budget 6" in text
+
+
+def test_files_are_written_under_out_and_only_there(call, tmp_path: Path):
+    folder = tmp_path / "new"
+    outcome = call("--budget", "4,6", "--width", 2, "--json", "--out", folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["degree.json", "degree.svg"]
+    assert json.loads((folder / "degree.json").read_text()) == json.loads(outcome.stdout)
+    ElementTree.fromstring((folder / "degree.svg").read_text())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--budget", "1"), ("--degrees", "2.5"), ("--degrees", "0"), ("--family", "lstm"), ("--task-arg", "rank")],
+)
+def test_bad_input_ends_with_code_2(call, arguments):
+    outcome = call(*arguments)
+    assert isinstance(outcome.exception, BadInput)
+    assert outcome.exception.exit_code == 2
+    assert outcome.stdout == ""
+
+
+def test_lower_bounds_that_overlap_decide_nothing_and_the_total_degree_is_named():
+    short = {"exact": False, "saturated": False, "rank": 500, "lower_bound": 500, "points": 500}
+    (line,) = verdict([replace(ROW, **short), replace(OTHER, **short)])
+    assert "500 points do not tell the ranks of degrees 3 and 2 apart; degree 3 has the largest total degree" in line
+    assert "degree 3 the largest cap, 1,722" in line
+
+
+def test_a_lower_bound_above_every_other_cap_is_not_called_a_rank():
+    above = replace(ROW, exact=False, saturated=False, rank=1500, lower_bound=1500, points=1500)
+    first, *_ = verdict([above, OTHER])
+    assert "degree 3 has the largest rank, at least 1,500" in first
+
+
+def test_a_winner_by_rank_that_loses_by_degree_is_told():
+    attending = replace(ROW, rank=861, lower_bound=861, cap=861, ranks=(861,))
+    first, *_ = verdict([attending, OTHER])
+    assert "degree 2 has the largest rank, 1,089" in first
+    assert first.endswith("Yet degree 3 has the largest total degree, 81.")
+
+
+@pytest.mark.parametrize(
+    ("low", "words"), [(0.1, "so that is no verdict"), (0.3, "its interval apart from all others")]
+)
+def test_trained_errors_make_a_verdict_only_where_intervals_are_apart(low, words):
+    best = replace(ROW, error=0.1, interval=(0.08, 0.15), training=TOLD)
+    other = replace(OTHER, error=0.4, interval=(low, 0.5), training=TOLD)
+    line = next(line for line in verdict([best, other]) if line.startswith("Trained"))
+    assert "degree 3 has the smallest median error, 0.1 (0.08 – 0.15)" in line
+    assert words in line
+
+
+def test_tables_show_ranks_errors_and_what_is_off_the_budget():
+    console = Console(width=100, record=True, file=io.StringIO())
+    rows = [replace(ROW, error=0.1, interval=(0.08, 0.15), training={**TOLD, "note": "9 % fewer parameters"}), OTHER]
+    print_degrees(console, rows, ["something is left out"])
+    text = console.export_text()
+    for words in ("1,722  proven", "0.08 to 0.15", "Note: something is left out.", "has 9 % fewer parameters"):
+        assert words in text
+
+
+def test_the_picture_has_a_mark_and_an_interval_for_every_row_and_is_one_document():
+    rows = [
+        replace(
+            row, budget=budget, error=0.1 * row.degree, interval=(0.05 * row.degree, 0.2 * row.degree), training=TOLD
+        )
+        for row in (ROW, OTHER)
+        for budget in (12, 24, 48)
+    ]
+    picture = ElementTree.fromstring(draw_degrees(rows))
+    space = "{http://www.w3.org/2000/svg}"
+    paths = [path.get("class") for path in picture.iter(f"{space}path")]
+    assert paths.count("mark") == len(rows) + 2  # and the legend
+    assert paths.count("series") == len(rows) + 2  # intervals, and a line for each degree
+    heights = [
+        float(mark.get("transform").split(",")[1][:-1])
+        for mark in picture.iter(f"{space}path")
+        if mark.get("transform")
+    ]
+    assert heights[0] < heights[4]  # degree 3 errs more here, and stands higher
+
+
+def test_a_picture_of_nothing_is_refused():
+    with pytest.raises(BadInput, match="no row has a rank or an error"):
+        draw_degrees([replace(ROW, rank=None, exact=False)])
