@@ -292,9 +292,14 @@ def _t5(rows: Sequence[Row]) -> Verdict:
         [*measured.predicted, {"net": f"L={depth} d={_T5_WIDTH} H=1 N≥{2 * _T5_WIDTH}", "upper": published}],
         [*measured.measured, {"net": f"L={depth} d={_T5_WIDTH} H=1 N≥{2 * _T5_WIDTH}", "rank at least": proven}],
         f"The upper half is false with d tokens a side or more: at L = {depth}, d = {_T5_WIDTH} the rank is at least "
-        f"{float(proven):.1e} by the theorem on growth, whose premise is certified modulo {certificate['prime']}, and "
+        f"{_rounded_down(proven)} by the theorem on growth, whose premise is certified modulo {certificate['prime']}, and "
         f"the bound is {float(published):.1e}. " + measured.detail,
     )
+
+
+def _rounded_down(large: int) -> str:
+    digits = str(large)
+    return f"{digits[0]}.{digits[1]}e{len(digits) - 1}"
 
 
 def _upper(depth: int, width: int) -> int:

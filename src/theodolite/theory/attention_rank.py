@@ -13,8 +13,8 @@ import math
 
 from theodolite.errors import OutsideDomain
 from theodolite.theory.attention import hops
-from theodolite.theory.domain import whole
 from theodolite.theory.cap import attention_cap
+from theodolite.theory.domain import whole
 from theodolite.theory.heads import graded_heads_cap, heads_cap
 from theodolite.theory.invariants import covariants, invariants
 
