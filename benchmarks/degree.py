@@ -52,16 +52,28 @@ GROUPS: dict[str, dict[str, Problem]] = {
         "rough": _target("rough", 256, 3),
         "network of degree 5": _target("network", 8, 5),
     },
+    "target degrees": {  # is degree 3 best because the targets have it?
+        **{f"14 products of degree {d}": _target("products", 14, d) for d in (2, 3, 4, 5, 6)},
+        **{f"1 product of degree {d}": _target("products", 1, d) for d in (2, 4, 6)},
+    },
     "digits": {"digits": Problem("digits")},
     "diabetes": {"diabetes": Problem("diabetes")},
 }
-DESCENTS = {"functions": Descent(1500, looks=5), "digits": Descent(600, looks=20), "diabetes": Descent(300, looks=20)}
-PLAN = (  # the first results first
-    ("functions", WIDTHS[0], DEGREES),
-    ("digits", WIDTHS[0], DEGREES_AGAIN),
-    ("diabetes", WIDTHS[0], DEGREES_AGAIN),
-    ("functions", WIDTHS[1], DEGREES_AGAIN),
-)
+DESCENTS = {
+    "functions": Descent(1500, looks=5),
+    "target degrees": Descent(1500, looks=5),
+    "digits": Descent(600, looks=20),
+    "diabetes": Descent(300, looks=20),
+}
+PLANS = {  # the first results first
+    "main": (
+        ("functions", WIDTHS[0], DEGREES, BUDGETS),
+        ("digits", WIDTHS[0], DEGREES_AGAIN, BUDGETS),
+        ("diabetes", WIDTHS[0], DEGREES_AGAIN, BUDGETS),
+        ("functions", WIDTHS[1], DEGREES_AGAIN, BUDGETS),
+    ),
+    "targets": (("target degrees", WIDTHS[1], DEGREES[:4], (24, 96)),),
+}
 
 
 def main() -> None:
@@ -70,6 +82,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("degree.json"))
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin no further network after these")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--study", choices=list(PLANS), default="main", help="targets: products of degree 2 to 6")
     parser.add_argument("--quick", action="store_true", help="few steps, seeds and budgets, to see that it runs")
     parser.add_argument("--compare", type=Path, help="a document to compare degrees by, instead of measuring one")
     options = parser.parse_args()
@@ -78,13 +91,14 @@ def main() -> None:
             print(line)
         return
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    measure(torch.device(options.device), options.out, options.seconds, options.seed, options.quick)
+    measure(torch.device(options.device), options.out, options.seconds, options.seed, options.quick, options.study)
 
 
-def measure(device: torch.device, out: Path, seconds: float, seed: int, quick: bool) -> dict[str, Any]:
+def measure(
+    device: torch.device, out: Path, seconds: float, seed: int, quick: bool, study: str = "main"
+) -> dict[str, Any]:
     seeds = Seeds(2, 1, 0) if quick else Seeds(20, 3, 0)
     rates = RATES[3:4] if quick else RATES
-    budgets = BUDGETS[:1] if quick else BUDGETS
     started = time.perf_counter()
     document: dict[str, Any] = {
         "benchmark": "degree",
@@ -93,19 +107,19 @@ def measure(device: torch.device, out: Path, seconds: float, seed: int, quick: b
         "seeds": seeds.final,
         "tuning_seeds": seeds.tuning,
         "rates": list(rates),
-        "problems": {name: {"task": p.task, **p.args} for group in GROUPS.values() for name, p in group.items()},
+        "problems": {name: {"task": p.task, **p.args} for name, p in _problems(study).items()},
         "complete": False,
         "rows": [],
     }
     held: dict[str, tuple[Prepared, Descent]] = {}
-    for group, width, degrees in PLAN:
+    for group, width, degrees, budgets in PLANS[study]:
         if group not in held:
             descent = Descent(20, looks=2) if quick else DESCENTS[group]
             tick = time.perf_counter()
             held[group] = prepare(list(GROUPS[group].values()), seeds, descent, seed, device), descent
             logger.info("%s: drawn in %.1f s", group, time.perf_counter() - tick)
         prepared, descent = held[group]
-        for budget, degree in itertools.product(budgets, degrees):
+        for budget, degree in itertools.product(budgets[:1] if quick else budgets, degrees):
             if degree == "learnt" and budget > LEARNT_UP_TO:
                 continue
             if time.perf_counter() - started > seconds:
@@ -150,6 +164,10 @@ def compare(document: dict[str, Any]) -> list[str]:
     for (width, degree), (better, level, worse) in counts.items():
         lines.append(f"{width} wide, 3 against {degree}: better {better}, not clearly different {level}, worse {worse}")
     return lines
+
+
+def _problems(study: str) -> dict[str, Problem]:
+    return {name: problem for group, *_ in PLANS[study] for name, problem in GROUPS[group].items()}
 
 
 def _save(document: dict[str, Any], out: Path) -> None:

@@ -292,7 +292,7 @@ def _t5(rows: Sequence[Row]) -> Verdict:
         [*measured.predicted, {"net": f"L={depth} d={_T5_WIDTH} H=1 N≥{2 * _T5_WIDTH}", "upper": published}],
         [*measured.measured, {"net": f"L={depth} d={_T5_WIDTH} H=1 N≥{2 * _T5_WIDTH}", "rank at least": proven}],
         f"The upper half is false with d tokens a side or more: at L = {depth}, d = {_T5_WIDTH} the rank is at least "
-        f"{_rounded_down(proven)} by the theorem on growth, whose premise is certified modulo {certificate['prime']}, and "
+        f"{_rounded_down(proven)} by the theorem on growth, its premise certified modulo {certificate['prime']}, and "
         f"the bound is {float(published):.1e}. " + measured.detail,
     )
 

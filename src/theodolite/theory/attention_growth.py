@@ -1,8 +1,8 @@
 """How fast the separation rank of self-attention grows with depth: proven from below, for almost all weights.
 
 Theorem (docs/exact-rank.md). With d ≥ 2 tokens a side or more and D = d(d+1)/2, log₃ sep = D·L + O_d(1). The lower
-half: if for some depth L₀ the form q(S) = aᵀF S Fᵀa, F the network's matrix at depth L₀, of degree e = 3^L₀, vanishes at
-a point where its Hessian is regular, then for all L > L₀
+half: if for some depth L₀ the form q(S) = aᵀF S Fᵀa, F the network's matrix at depth L₀, of degree e = 3^L₀, vanishes
+at a point where its Hessian is regular, then for all L > L₀
 
     sep ≥ 2·binom(D+k−1, D) + (m+1)·binom(D+k−1, k),     k = (3^(L−L₀) − 1)/2,   m = k(e − 2) + (e − 1)/2.
 
