@@ -4,7 +4,6 @@ import itertools
 import math
 import random
 from fractions import Fraction
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -301,17 +300,13 @@ def test_the_same_seed_gives_the_same_measurement():
     p=st.sampled_from([101, 65537, 8388593]),
 )
 def test_failure_probability_is_the_bound_of_the_docstring(surplus, rank, degree, p):
-    repeat = SimpleNamespace(
-        surplus=surplus, points=rank + surplus, draws=SimpleNamespace(modulus=SimpleNamespace(p=p))
-    )
     share = Fraction(2 * max(degree, 1), p)
     truth = 1.0 if share >= 1 else float(min(Fraction(1), math.comb(rank + surplus, surplus) * share**surplus))
-    assert failure_probability(repeat, degree) == pytest.approx(truth, rel=1e-9)
+    assert failure_probability(rank + surplus, rank, degree, p) == pytest.approx(truth, rel=1e-9)
 
 
 def test_failure_probability_without_surplus_is_one():
-    repeat = SimpleNamespace(surplus=0, points=5, draws=SimpleNamespace(modulus=SimpleNamespace(p=8388593)))
-    assert failure_probability(repeat, 3) == 1
+    assert failure_probability(5, 5, 3, 8388593) == 1
 
 
 def test_points_by_any_part_of_their_stream():

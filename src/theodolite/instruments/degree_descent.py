@@ -120,8 +120,10 @@ def descend(
     device: torch.device,
     seed: int,
     progress: Callable[[float], None] | None = None,
+    keep: Callable[[dict[str, Tensor]], None] | None = None,
 ) -> list[Reached]:
-    """Train them all; `seed` draws the batches of a finite set, `progress` is told shares of the whole."""
+    """Train them all; `seed` draws the batches of a finite set, `progress` is told shares of the whole, `keep` is given
+    the best weights by name, members first."""
     program = _Program(build, members, examples, descent, device, seed)
     best = torch.full((len(members),), math.inf, device=device)
     kept = program.flat.detach().clone()
@@ -137,6 +139,8 @@ def descend(
         better = last < best  # never true of what is no number
         best = torch.where(better, last, best)
         kept = torch.where(better[:, None], program.flat.detach(), kept)
+    if keep is not None:
+        keep(program.named(kept))
     loss, error = program.evaluate(kept, examples.test)
     useless = ~(best < examples.constant)
     bounded = lambda values, most: torch.where(
@@ -190,12 +194,12 @@ class _Program:
         return torch.randint(rows, shape, generator=generator, device=self.device)
 
     def outputs(self, flat: Tensor, inputs: Tensor) -> Tensor:
-        def one(weights: Tensor, x: Tensor) -> Tensor:
-            parts = weights.split([shape.numel() for shape in self.shapes.values()])
-            named = {name: part.view(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
-            return functional_call(self.module, named, (x,))
+        return vmap(lambda weights, x: functional_call(self.module, self.named(weights), (x,)))(flat, inputs)
 
-        return vmap(one)(flat, inputs)
+    def named(self, flat: Tensor) -> dict[str, Tensor]:
+        """The parameters in a row of weights, or in many."""
+        parts = flat.split([shape.numel() for shape in self.shapes.values()], dim=-1)
+        return {name: part.unflatten(-1, shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
     def step(self) -> None:
         rows = self.order.index_select(0, self.place).squeeze(0)

@@ -12,7 +12,6 @@ equal to a cap it is the rank. Otherwise `exact` rests on surplus points and on 
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,7 @@ from theodolite.field import Modulus, draw_prime, eliminate
 from theodolite.instruments.device import device_name, require_memory, resolve_device
 from theodolite.instruments.graded_blocks import AttentionForms, Side, block_matrix
 from theodolite.instruments.measures import measures
-from theodolite.instruments.rank import LARGEST_DOUBT, SURPLUS
+from theodolite.instruments.rank import LARGEST_DOUBT, SURPLUS, failure_probability
 from theodolite.measurement import Provenance, finite
 from theodolite.nets.self_attention import SelfAttention
 from theodolite.theory.attention import hops
@@ -165,7 +164,11 @@ def graded_rank(
         if rank > min(caps[c], narrow[c]):
             raise AssertionError(f"rank {rank} of degree {c} is above its cap {min(caps[c], narrow[c])}")
         proven = rank == min(caps[c], narrow[c])
-        doubt = 0.0 if proven else max(_doubt(points, r, 3**depth, q.p) for r, q in zip(ranks, moduli, strict=True))
+        doubt = (
+            0.0
+            if proven
+            else max(failure_probability(points, r, 3**depth, q.p) for r, q in zip(ranks, moduli, strict=True))
+        )
         agreed = len(ranks) > 1 and len(set(ranks)) == 1 and points - rank >= SURPLUS and doubt <= LARGEST_DOUBT
         blocks.append(BlockRank(c, rank, caps[c], narrow[c], proven or agreed, points, tuple(ranks)))
         doubts.append(doubt)
@@ -199,15 +202,6 @@ def _block(
         for side, count in zip("ab", tokens, strict=True)
     )
     return eliminate(block_matrix(forms, a, b, degree, total), forms.modulus, overwrite=True).rank
-
-
-def _doubt(points: int, rank: int, degree: int, p: int) -> float:
-    """binom(K, s)·(2·degree/p)^s for s surplus points of K, the bound of `instruments.rank`."""
-    surplus = points - rank
-    if surplus <= 0 or 2 * degree >= p:
-        return 1.0
-    choices = math.log(math.comb(points, surplus))
-    return max(math.exp(min(0.0, choices + surplus * math.log(2 * degree / p))), sys.float_info.min)
 
 
 def _chosen(degrees: Sequence[int] | None, total: int) -> list[int]:

@@ -165,7 +165,7 @@ def _result(
     saturated = theory["saturated"]
     if theory["cap"] is not None and rank > theory["cap"]:
         raise AssertionError(f"rank {rank} above the cap {theory['cap']}: the cap's proof does not cover this net")
-    doubt = 0.0 if saturated else max(failure_probability(r, degree) for r in found)
+    doubt = 0.0 if saturated else max(failure_probability(r.points, r.rank, degree, r.draws.modulus.p) for r in found)
     enough = all(r.surplus >= SURPLUS for r in found) and doubt <= LARGEST_DOUBT
     enough = enough and min(r.draws.modulus.p for r in found) >= SMALLEST_PRIME
     agree = len(found) > 1 and len(set(ranks)) == 1 and enough
@@ -188,13 +188,13 @@ def _result(
     )
 
 
-def failure_probability(repeat: Repeat, degree: int) -> float:
-    """The bound of this file's head for one repeat; 1 when there are no surplus points."""
-    surplus, points = repeat.surplus, repeat.points
-    if surplus <= 0 or 2 * degree >= repeat.draws.modulus.p:
+def failure_probability(points: int, rank: int, degree: int, prime: int) -> float:
+    """The bound of this file's head for one draw; 1 when there are no surplus points."""
+    surplus = points - rank
+    if surplus <= 0 or 2 * degree >= prime:
         return 1.0
     choices = math.lgamma(points + 1) - math.lgamma(surplus + 1) - math.lgamma(points - surplus + 1)
-    exponent = min(0.0, choices + surplus * math.log(2 * max(degree, 1) / repeat.draws.modulus.p))
+    exponent = min(0.0, choices + surplus * math.log(2 * max(degree, 1) / prime))
     return max(math.exp(exponent), sys.float_info.min)  # 0 is kept for what is proven
 
 

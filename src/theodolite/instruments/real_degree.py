@@ -7,29 +7,28 @@ and its rank is exact. Blocks of signed powers and of learnt exponents are no po
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.func import functional_call, stack_module_state, vmap
 
 from theodolite.errors import BadInput
+from theodolite.instruments.degree_descent import Descent, Examples, Member, descend
 from theodolite.instruments.device import resolve_device
 from theodolite.instruments.measures import measures
 from theodolite.instruments.separation import separation_rank
 from theodolite.measurement import seed_of
-from theodolite.nets.load import load, seeded
+from theodolite.nets.load import load
 from theodolite.nets.product_net import ProductNet
 from theodolite.nets.size import count_parameters
 from theodolite.theory.cap import homogeneous_cap
 
 TARGETS = ("smooth", "rough")
 _BARE = {"power": "share", "normalise": False, "bias": False, "residual": False}
-_POOL, _TEST = 4_000, 1_000
+_POOL, _VALIDATION, _TEST = 3_750, 250, 1_000
 _RIDGES = 64
-_BETAS, _EPSILON = (0.9, 0.999), 1e-8
 
 
 def spread_degree(total: int, depth: int, width: int) -> list[float]:
@@ -86,21 +85,31 @@ def real_degree_training(config: Mapping[str, Any], seed: int, device: str, prog
     where = resolve_device(device)
     kinds, rates, seeds = config["targets"], config["rates"], config["seeds"]
     drawn = [draw_targets(kind, config["features"], seeds, where) for kind in kinds]
-    x, y = (torch.cat([part for one in drawn for part in [one[i]] * len(rates)]) for i in (0, 1))
-    each = torch.tensor(rates, device=where).repeat_interleave(seeds).repeat(len(kinds))
+    x, y = (torch.cat([one[part] for one in drawn]) for part in (0, 1))
+    ends = (_POOL, _POOL + _VALIDATION)
+    train, validation, test = zip(x.tensor_split(ends, 1), y.unsqueeze(-1).tensor_split(ends, 1), strict=True)
+    examples = Examples(train, validation, test, "square", 1, fresh=False, constant=1.0, constant_error=1.0)
+    members = [
+        Member(kind * seeds + number, seed_of([seed, number]), rate)
+        for kind in range(len(kinds))
+        for rate in rates
+        for number in range(seeds)
+    ]
     build = lambda: ProductNet(
         config["features"], 1, width=config["width"], degrees=config["degrees"], power=config["power"]
     )
-    with_seed = [seed_of([seed, number]) for number in range(seeds)] * (len(rates) * len(kinds))
-    members = _members(build, with_seed, where)
-    generator = torch.Generator(where).manual_seed(seed_of([seed, "batches"]))
-    weights, errors = _trained(members, x, y, each, config["steps"], config["batch"], generator, progress)
+    weights: dict[str, Tensor] = {}
+    told = (lambda share: progress("training", share)) if progress is not None else None
+    descent = Descent(config["steps"], config["batch"], looks=1)
+    reached = descend(build, members, examples, descent, where, seed_of([seed, "batches"]), told, keep=weights.update)
+    errors = torch.tensor([one.error for one in reached]).sqrt().view(len(kinds), len(rates), seeds)
     learnt = [F.softplus(w) for name, w in sorted(weights.items()) if name.endswith(".exponents")]
     marks = torch.tensor([0.1, 0.5, 0.9], device=where)
+    built = build()
     return {
-        "parameters": count_parameters(members[0]),
-        "errors": dict(zip(kinds, errors.view(len(kinds), len(rates), seeds).tolist(), strict=True)),
-        "degrees": [float(e.sum(dim=1).mean()) for e in learnt] or members[0].block_degrees(),
+        "parameters": count_parameters(built),
+        "errors": dict(zip(kinds, errors.tolist(), strict=True)),
+        "degrees": [float(e.sum(dim=1).mean()) for e in learnt] or built.block_degrees(),
         "exponents": torch.cat([e.flatten() for e in learnt]).quantile(marks).tolist() if learnt else None,
     }
 
@@ -114,7 +123,7 @@ def draw_targets(kind: str, features: int, seeds: int, device: torch.device) -> 
     for number in range(seeds):
         generator = torch.Generator().manual_seed(seed_of(["real-degree", kind, features, number]))
         normal = lambda *shape, g=generator: torch.randn(*shape, generator=g)
-        x = (torch.rand(_POOL + _TEST, features, generator=generator) - 0.5) * math.sqrt(12)
+        x = (torch.rand(_POOL + _VALIDATION + _TEST, features, generator=generator) - 0.5) * math.sqrt(12)
         # One variable carries faster waves than many do together: both kinds stay learnable, neither is trivial.
         slopes = normal(features, _RIDGES) * (2.0 if features == 1 else 1.5 / math.sqrt(features))
         if kind == "smooth":
@@ -125,50 +134,3 @@ def draw_targets(kind: str, features: int, seeds: int, device: torch.device) -> 
         inputs.append(x)
         values.append((y - y.mean()) / y.std())
     return torch.stack(inputs).to(device), torch.stack(values).to(device)
-
-
-def _trained(
-    members: Sequence[ProductNet],
-    x: Tensor,
-    y: Tensor,
-    rates: Tensor,
-    steps: int,
-    batch: int,
-    generator: torch.Generator,
-    progress: Any,
-) -> tuple[dict[str, Tensor], Tensor]:
-    """All members as one program, by Adam, each with its rate, which falls along half a cosine; weights and errors."""
-    weights, buffers = stack_module_state(members)  # pyright: ignore[reportArgumentType]
-    weights = {name: value.detach().clone() for name, value in weights.items()}
-    moments = {name: (torch.zeros_like(w), torch.zeros_like(w)) for name, w in weights.items()}
-
-    def run(own: dict[str, Tensor], held: dict[str, Tensor], points: Tensor) -> Tensor:
-        return functional_call(members[0], (own, held), (points,))[:, 0]
-
-    for step in range(steps):
-        chosen = torch.randint(_POOL, (batch,), generator=generator, device=x.device)
-        leaves = {name: w.requires_grad_() for name, w in weights.items()}
-        loss = (vmap(run)(leaves, buffers, x[:, chosen]) - y[:, chosen]).square().mean(dim=1).sum()
-        gradients = torch.autograd.grad(loss, list(leaves.values()))
-        scale = 0.5 * (1 + math.cos(math.pi * step / steps)) / (1 - _BETAS[0] ** (step + 1))
-        root = 1 / math.sqrt(1 - _BETAS[1] ** (step + 1))
-        with torch.no_grad():
-            for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
-                first, second = moments[name]
-                first.lerp_(gradient, 1 - _BETAS[0])
-                second.lerp_(gradient.square(), 1 - _BETAS[1])
-                own = (rates * scale).view(-1, *[1] * (weight.dim() - 1))
-                weight.sub_(own * first / (second.sqrt() * root + _EPSILON))
-        if progress is not None:
-            progress("training", 1 / steps)
-    with torch.no_grad():
-        off = vmap(run)(weights, buffers, x[:, _POOL:]) - y[:, _POOL:]
-    return {name: w.detach() for name, w in weights.items()}, off.square().mean(dim=1).sqrt()
-
-
-def _members(build: Callable[[], ProductNet], seeds: Sequence[int], device: torch.device) -> list[ProductNet]:
-    members = []
-    for each in seeds:
-        with seeded(each):
-            members.append(build().to(device))
-    return members
