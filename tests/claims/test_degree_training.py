@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 from theodolite.claims.contract import claims
-from theodolite.claims.degree_training import HIGH, LOW, RIVALS, edge, holm, ruling, standing
+from theodolite.claims.degree_training import HIGH, LOW, RIVALS, ruling, standing
 from theodolite.instruments.degree_shapes import shape_of
+from theodolite.instruments.paired import edge, holm
 from theodolite.partition import Partition
 from theodolite.tasks.prescribed_rank import PrescribedRank
 from theodolite.tasks.rank_functions import SumOfProducts, sampled_ranks, truncated_rank

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 import typer
 from rich.console import Console
+from scipy import stats
 from typer.testing import CliRunner
 
 from theodolite.cli.degree import degree
@@ -58,7 +60,16 @@ OTHER = replace(
     log10_cap=3.037028,
     ranks=(1089,),
 )
-TOLD = {"task": "prescribed-rank", "seeds": 8, "steps": 100, "depth": 4, "parameters": 277, "rate": 0.01, "diverged": 0}
+TOLD = {
+    **{"task": "prescribed-rank", "seeds": 8, "steps": 100, "depth": 4, "parameters": 277, "rate": 0.01},
+    **{"diverged": 0, "off_budget": 0.0, "note": ""},
+}
+LOGS = [math.log(0.1) + 0.01 * place for place in range(8)]
+
+
+def _with_errors(row: DegreeRow, logs: list[float], **told) -> DegreeRow:
+    training = {**TOLD, "log_errors": logs, **told}
+    return replace(row, error=0.1, interval=(0.08, 0.15), interval_kind="95 %", training=training)
 
 
 @pytest.fixture
@@ -128,30 +139,106 @@ def test_a_winner_by_rank_that_loses_by_degree_is_told():
     assert first.endswith("Yet degree 3 has the largest total degree, 81.")
 
 
+def _told_of_training(rows: list[DegreeRow]) -> str:
+    return next(line for line in verdict(rows) if line.startswith("Trained"))
+
+
 @pytest.mark.parametrize(
-    ("low", "words"), [(0.1, "so that is no verdict"), (0.3, "its interval apart from all others")]
+    ("shift", "words"),
+    [(0.02, "clearly smaller than with degree 2;"), (0.0001, "not clearly different from that with degree 2;")],
 )
-def test_trained_errors_make_a_verdict_only_where_intervals_are_apart(low, words):
-    best = replace(ROW, error=0.1, interval=(0.08, 0.15), training=TOLD)
-    other = replace(OTHER, error=0.4, interval=(low, 0.5), training=TOLD)
-    line = next(line for line in verdict([best, other]) if line.startswith("Trained"))
-    assert "degree 3 has the smallest median error, 0.1 (0.08 – 0.15)" in line
+def test_trained_errors_are_compared_in_pairs_that_share_a_function(shift, words):
+    """Functions differ far more than degrees do, so that unpaired intervals would overlap in both cases."""
+    noise = [0.001 * (-1) ** place for place in range(8)]
+    best, other = (
+        _with_errors(ROW, LOGS),
+        _with_errors(OTHER, [a + shift + b for a, b in zip(LOGS, noise, strict=True)]),
+    )
+    line = _told_of_training([best, other])
+    assert "degree 3 has the smallest error, 0.1036 (geometric mean over seeds)" in line
     assert words in line
+    p = stats.ttest_rel(best.training["log_errors"], other.training["log_errors"]).pvalue
+    assert (p < 0.05) == words.startswith("clearly")
 
 
-def test_tables_show_ranks_errors_and_what_is_off_the_budget():
+def test_a_trained_net_off_its_budget_does_not_enter_the_verdict():
+    lower = [value - 1 - 0.01 * (place % 3) for place, value in enumerate(LOGS)]
+    off = _with_errors(OTHER, lower, off_budget=-0.06)
+    line = _told_of_training([_with_errors(ROW, LOGS), off])
+    assert "degree 3 stands alone" in line
+    assert line.endswith("More than 5 % off the budget's parameters and not compared: 2.")
+    near = _with_errors(OTHER, lower, off_budget=0.04)
+    assert "degree 2 has the smallest error" in _told_of_training([_with_errors(ROW, LOGS), near])
+
+
+def _printed(rows: list[DegreeRow], notes: tuple[str, ...] = ()) -> str:
     console = Console(width=100, record=True, file=io.StringIO())
-    rows = [replace(ROW, error=0.1, interval=(0.08, 0.15), training={**TOLD, "note": "9 % fewer parameters"}), OTHER]
-    print_degrees(console, rows, ["something is left out"])
-    text = console.export_text()
-    for words in ("1,722  proven", "0.08 to 0.15", "Note: something is left out.", "has 9 % fewer parameters"):
+    print_degrees(console, rows, notes)
+    return console.export_text()
+
+
+def test_tables_show_ranks_errors_and_notes():
+    text = _printed([_with_errors(ROW, LOGS), OTHER], ("something is left out",))
+    for words in (
+        "1,722  proven",
+        "0.08 to 0.15",
+        "95 % interval",
+        "Note: something is left out.",
+        "embedding, biases",
+    ):
         assert words in text
+
+
+def test_few_seeds_have_a_range_in_table_and_picture():
+    rows = [replace(_with_errors(row, LOGS), interval_kind="range") for row in (ROW, OTHER)]
+    for text in (_printed(rows), draw_degrees(rows)):
+        assert "range" in text
+        assert "95 %" not in text
+
+
+def test_what_is_not_known_is_a_dash_and_large_numbers_have_one_notation():
+    open_ended = replace(ROW, exact=False, saturated=None, rank=500, cap=544242200, log10_cap=8.735792)
+    beyond = replace(open_ended, cap=None, log10_cap=900.5)
+    lines = _printed([open_ended, beyond]).splitlines()
+    assert lines[2].split()[-2:] == ["5.44e8", "–"]
+    assert lines[3].split()[-2:] == ["3.16e900", "–"]
+
+
+def test_e_is_called_e_and_what_whole_units_make_of_it_stands_beside():
+    real = replace(_with_errors(ROW, LOGS), net="product-net", rank=None, degree=math.e, degrees=(2.75,) * 4)
+    assert "e (2.75)" in _printed([real])
+
+
+def test_a_lone_row_is_not_called_arithmetic_and_attention_is_sent_to_more_tokens():
+    assert not any("Every rank" in line for line in verdict([ROW]))
+    attending = [replace(row, family="attention") for row in (ROW, OTHER)]
+    assert "--tokens" in verdict(attending)[-1]
+    assert "--inputs" not in verdict(attending)[-1]
+
+
+def test_every_note_of_training_goes_to_stderr_beside_json(call):
+    effort = ("--train", "--task", "diabetes", "--seeds", 2, "--steps", 3)
+    outcome = call("--budget", 4, "--width", 2, "--degrees", "2,3", *effort, "--json")
+    rows = json.loads(outcome.stdout)
+    assert [row["interval_kind"] for row in rows] == ["range", "range"]
+    assert "note: trained degree 3 at budget 4 has" in outcome.stderr
+
+
+def test_an_arrow_is_explained_only_where_there_is_one_and_degrees_keep_their_colours():
+    exact, bound = (draw_degrees([replace(ROW, exact=sure), OTHER]) for sure in (True, False))
+    assert "an arrow marks" not in exact
+    assert "an arrow marks" in bound
+    assert exact.index("#D55E00") < exact.index("#0072B2")  # 2 before 3, also where 3 came first
+    assert "rank (log scale)" in exact
 
 
 def test_the_picture_has_a_mark_and_an_interval_for_every_row_and_is_one_document():
     rows = [
         replace(
-            row, budget=budget, error=0.1 * row.degree, interval=(0.05 * row.degree, 0.2 * row.degree), training=TOLD
+            _with_errors(row, LOGS),
+            budget=budget,
+            error=0.1 * row.degree,
+            interval=(0.05 * row.degree, 0.2 * row.degree),
         )
         for row in (ROW, OTHER)
         for budget in (12, 24, 48)
@@ -166,7 +253,7 @@ def test_the_picture_has_a_mark_and_an_interval_for_every_row_and_is_one_documen
         for mark in picture.iter(f"{space}path")
         if mark.get("transform")
     ]
-    assert heights[0] < heights[4]  # degree 3 errs more here, and stands higher
+    assert heights[0] > heights[4]  # degree 3 comes second, errs more here, and stands higher
 
 
 def test_a_picture_of_nothing_is_refused():

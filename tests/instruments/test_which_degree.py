@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 from itertools import product as cartesian
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 import torch
 
 from theodolite.errors import BadInput, NotPolynomial
+from theodolite.instruments import degree_effort
+from theodolite.instruments.degree_shapes import shape_of
 from theodolite.instruments.degree_training import train_degrees
 from theodolite.instruments.equal_budget import Family, designs
 from theodolite.instruments.which_degree import degree, spelt
@@ -110,7 +113,7 @@ def test_one_wide_block_has_the_rank_of_a_product_of_sums_below_its_cap():
     assert row.cap == sum(min(space[c], space[5 - c]) for c in range(6))
     assert row.rank == 2**5 < row.cap  # Σ over sets of factors, all of them independent in 6 variables
     assert row.exact
-    assert not row.saturated
+    assert row.saturated is False
     assert len(set(row.ranks)) == 1
     assert len(row.ranks) == 3
 
@@ -164,11 +167,79 @@ def test_mixed_degrees_are_the_best_of_all_orders_that_spend_the_budget(budget, 
     assert (f"2 of {total}" in notes[-1]) == (total > 2)
 
 
+def test_wide_nets_get_fewer_points_by_themselves_and_it_is_told(monkeypatch):
+    monkeypatch.setitem(degree_effort._WORK, "cpu", 2e7)  # so that a width of 6 is wide
+    told: list[str] = []
+    rows = degree(12, 6, degrees=[2, 3], told=told.append)
+    (points,) = {row.points for row in rows}
+    assert 16 <= points < 256
+    assert {row.rank for row in rows} == {points}
+    assert f"with {points} points a side instead of 2,048" in told[-1]
+    assert {row.points for row in degree(12, 6, degrees=[2, 3], max_points=70)} == {70}
+
+
+def test_points_fall_with_the_width_so_that_their_cost_does_not_rise():
+    costs = []
+    for width in (32, 64, 128, 256):
+        chosen, _ = designs(Family.named("fully-connected", width), [12], ["d"], None)
+        (points,) = set(degree_effort.affordable_points(chosen, torch.device("cpu")))
+        costs.append(len(chosen) * points**2 * chosen[0].parameters)
+    assert max(costs) <= 4e10
+    assert min(costs) > 1e10
+
+
+def test_the_cap_is_known_without_a_measurement():
+    for row in degree(12, 2, family="attention", degrees=[2, 3], max_points=20):
+        assert Family.named("attention", 2).cap(row.degrees, "d") == row.cap
+
+
+def test_ranks_that_a_cap_holds_keep_their_points_beside_larger_ones():
+    chosen, _ = designs(Family.named("fully-connected"), [12, 24, 36], ["d"], None)
+    points = degree_effort.affordable_points(chosen, torch.device("cpu"))
+    few = {design.budget: most for design, most in zip(chosen, points, strict=True) if design.degrees[0] == 3}
+    assert few[12] == 2048 > few[24] == few[36]  # caps of 1,722 and of far more
+
+
+def test_the_default_width_is_smaller_for_nets_of_tokens(own):
+    assert [Family.named(name).width for name in ("fully-connected", "attention", "mixer")] == [4, 2, 2]
+    assert Family.named(f"{own}:Product", 6).shape == {"features": 6}
+    assert Family.named(f"{own}:Product", 6, inputs=1).shape == {"features": 2}
+
+
+def test_real_degrees_are_those_of_the_built_net():
+    shape = replace(shape_of("e", 12, 8, 8, 1), width=8)
+    assert list(shape.blocks().degrees) == shape.build(8, 1).block_degrees() == [2.75] * shape.depth
+    effort = {"seeds": 2, "steps": 3, "task": "diabetes"}
+    (row,) = degree(8, 2, degrees=[2.5], train=True, **effort)
+    assert row.degrees == (2.5,) * 3
+    assert row.total_degree == 27
+    assert row.matrices == 7.5
+    assert row.degree == 2.5
+
+
+def test_training_takes_only_degrees_that_divide_the_budget_unless_they_are_asked_for():
+    effort = {"seeds": 2, "steps": 3, "task": "diabetes", "train": True}
+    assert [row.degree for row in degree(4, 2, **effort)] == [2, 4]
+    told: list[str] = []
+    (row,) = degree(4, 2, degrees=[3], told=told.append, **effort)
+    assert row.rank is None
+    assert row.error is not None
+    assert any("trained degree 3 at budget 4 has" in note for note in told)
+
+
+def test_degrees_restrict_the_mix_and_a_note_says_so():
+    told: list[str] = []
+    rows = degree(4, 2, degrees=[2], mixed=True, told=told.append)
+    assert [row.degrees for row in rows] == [(2, 2)]
+    assert told[-1].endswith("--degrees restricts the mix, here to 2")
+
+
 def test_too_few_points_leave_a_lower_bound_and_say_so():
     (row,) = degree(12, 4, degrees=[3], max_points=100)
     assert (row.rank, row.lower_bound, row.points) == (100, 100, 100)
     assert not row.exact
-    assert not row.saturated
+    assert row.saturated is None  # it may be, with more points
+    assert row.to_json()["saturated"] is None
     assert row.cap == 1722
 
 
@@ -187,18 +258,20 @@ def test_a_net_of_the_users_own_gets_the_ranks_of_the_built_in_one(own):
         assert (one.rank, one.total_degree, one.parameters) == (other.rank, other.total_degree, other.parameters)
         assert one.exact
         assert one.cap is None
+        assert one.saturated is None
         assert one.count == "own"
 
 
 def test_errors_are_those_of_training_and_real_degrees_have_no_rank():
     effort = {"seeds": 2, "steps": 3, "task": "diabetes"}
     rows = degree(6, 2, degrees=[2, 4, 2.5], train=True, **effort)
-    assert [row.degree for row in rows] == [2, 4, 2.5]  # 4 does not divide 6: trained at a width of its own
+    assert [row.degree for row in rows] == [2, 2.5, 4]  # 4 does not divide 6: trained at a width of its own
     assert [row.rank for row in rows] == [9, None, None]
-    told = train_degrees([2, 4, 2.5], budget=6, width=2, **effort)
+    told = train_degrees([2, 2.5, 4], budget=6, width=2, **effort)
     for row, reached in zip(rows, told, strict=True):
         assert row.error == reached["error"]
         assert list(row.interval) == reached["interval"]
+        assert row.interval_kind == "range"  # of two seeds
         assert row.to_json()["training"]["rate"] == reached["rate"]
 
 
@@ -223,7 +296,11 @@ def test_errors_are_those_of_training_and_real_degrees_have_no_rank():
         ({"mixed": True, "budget": 120}, "up to a budget of 60"),
         ({"steps": 0}, "--steps is for training: add --train"),
         ({"train": True, "family": "attention"}, "--train is for fully connected nets"),
-        ({"train": True, "degrees": "e", "budget": 2}, "smaller than one block of degree 2.71828"),
+        ({"train": True, "degrees": "e", "budget": 2}, "smaller than one block of degree e: raise"),
+        ({"train": True, "degrees": "1,1.5"}, "is linear: with --train use degrees above 1, real ones too"),
+        ({"degrees": "1.5"}, "use --train for real degrees, any above 1"),
+        ({"train": True, "seeds": 1}, "--seeds must be at least 2, not 1"),
+        ({"width": 3000}, "use a smaller --width or --budget, or say with --max-points"),
         ({"device": "tpu"}, "there is no device 'tpu'"),
     ],
 )
@@ -237,8 +314,11 @@ def test_bad_input_is_told_in_one_sentence(options, sentence):
 def test_a_block_that_is_not_polynomial_has_no_exact_rank(own):
     with pytest.raises(NotPolynomial, match="'transformer' are not polynomial"):
         degree(family="transformer")
-    with pytest.raises(NotPolynomial, match="the operation 'relu'"):
-        degree(4, 2, family=f"{own}:Rectified")
+    for budget in (4, 1):  # the operation, not the budget, is at fault
+        with pytest.raises(NotPolynomial, match="the operation 'relu'"):
+            degree(budget, 2, family=f"{own}:Rectified")
+    with pytest.raises(BadInput, match="has 2 square matrices: use a budget of at least 2"):
+        degree(1, 2, family=f"{own}:Product")
     with pytest.raises(BadInput, match="no argument is called 'degree'"):
         degree(4, 2, family=f"{own}:Fixed")
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from scipy import stats
-
 from theodolite.claims.contract import Outcome, Verdict, claim
-from theodolite.instruments.statistics import mean_interval
+from theodolite.instruments.paired import Edge, edge, signs
 from theodolite.lab.cell import Cell, Row
 
-LEVEL = 0.05  # of the whole family of comparisons
 CHAMPION, RIVALS = "3", ("2", "4")
 # Families of high ε-rank, and one of rank 1 that the verdict does not use: there no edge is claimed.
 HIGH: dict[str, dict[str, Any]] = {
@@ -37,36 +32,6 @@ _SETTING = {
 }
 
 
-@dataclass(frozen=True)
-class Edge:
-    """The geometric mean over paired members of error/rival's error, its 95 % interval and the t-test's p-value."""
-
-    ratio: float
-    interval: tuple[float, float]
-    p: float
-
-
-def edge(logs: Sequence[float], rival: Sequence[float]) -> Edge:
-    """Of logarithms of errors of members that pair by place: same function, same examples."""
-    differences = [a - b for a, b in zip(logs, rival, strict=True)]
-    if not any(differences):
-        return Edge(1.0, (1.0, 1.0), 1.0)
-    low, high = mean_interval(differences) or (-math.inf, math.inf)
-    p = stats.ttest_1samp(differences, 0.0).pvalue  # pyright: ignore[reportAttributeAccessIssue]
-    return Edge(math.exp(statistics.fmean(differences)), (math.exp(low), math.exp(high)), float(p))
-
-
-def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
-    """Which differ from chance when all are tested at this level together: in order, each against the level over the
-    number of those left."""
-    found = [False] * len(p)
-    for place, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
-        if p[index] > level / (len(p) - place):
-            break
-        found[index] = True
-    return found
-
-
 def standing(
     rows: Sequence[Mapping[str, Any]], families: Mapping[str, Mapping[str, Any]]
 ) -> dict[tuple[str, str], tuple[Edge, int]]:
@@ -77,19 +42,18 @@ def standing(
         for family, args in families.items()
         for rival in RIVALS
     }
-    clear = holm([e.p for e in edges.values()])
-    signs = [(1 if e.ratio > 1 else -1) if sure else 0 for e, sure in zip(edges.values(), clear, strict=True)]
-    return {key: (e, sign) for (key, e), sign in zip(edges.items(), signs, strict=True)}
+    found = signs(list(edges.values()))
+    return {key: (e, sign) for (key, e), sign in zip(edges.items(), found, strict=True)}
 
 
-def ruling(signs: Mapping[tuple[str, str], int]) -> Outcome:
+def ruling(found: Mapping[tuple[str, str], int]) -> Outcome:
     """The rule of the claim, from the signs by family and rival."""
-    families = list(dict.fromkeys(family for family, _ in signs))
+    families = list(dict.fromkeys(family for family, _ in found))
     most = len(families) // 2 + 1
-    best = sum(all(signs[f, rival] < 0 for rival in RIVALS) for f in families)
-    if best >= most and not any(sign > 0 for sign in signs.values()):
+    best = sum(all(found[f, rival] < 0 for rival in RIVALS) for f in families)
+    if best >= most and not any(sign > 0 for sign in found.values()):
         return "holds"
-    beaten = max(sum(signs[f, rival] > 0 for f in families) for rival in RIVALS)
+    beaten = max(sum(found[f, rival] > 0 for f in families) for rival in RIVALS)
     return "fails" if beaten >= most else "undecided"
 
 
@@ -118,7 +82,7 @@ def _p2_cells() -> list[Cell]:
 def _p2(rows: Sequence[Row]) -> Verdict:
     found: list[dict[str, Any]] = rows[0]["rows"]
     edges = standing(found, HIGH)
-    signs = {key: sign for key, (_, sign) in edges.items()}
+    standings = {key: sign for key, (_, sign) in edges.items()}
     low = standing(found, LOW)
     medians = {
         family: {row["degree"]: _short(row["error"]) for row in found if row["task_args"] == args}
@@ -128,9 +92,9 @@ def _p2(rows: Sequence[Row]) -> Verdict:
         f"{family}, T3/T{rival}": [_short(e.ratio), *map(_short, e.interval)]
         for (family, rival), (e, _) in (edges | low).items()
     }
-    counts = {rival: [sum(signs[f, rival] == sign for f in HIGH) for sign in (-1, 0, 1)] for rival in RIVALS}
+    counts = {rival: [sum(standings[f, rival] == sign for f in HIGH) for sign in (-1, 0, 1)] for rival in RIVALS}
     return Verdict(
-        ruling(signs),
+        ruling(standings),
         predicted={"log degree of T3 over that of T2 and T4": _short(math.log(3) / 3 / (math.log(2) / 2))},
         measured={
             "median error": medians,

@@ -27,7 +27,10 @@ def degree(
     budget: Annotated[
         str, typer.Option(help="Square matrices to spend on blocks; several with commas: 12,24,36.")
     ] = "12",
-    width: Annotated[int, typer.Option(help="Numbers in a layer: a matrix is width × width.")] = 4,
+    width: Annotated[
+        int | None,
+        typer.Option(help="Numbers in a layer: a matrix is width × width; 4, or 2 for attention and mixer."),
+    ] = None,
     family: Annotated[
         str, typer.Option(help="fully-connected, attention, mixer, or file.py:Name of a net with a degree.")
     ] = "fully-connected",
@@ -35,20 +38,29 @@ def degree(
         str, typer.Option(help="How many a block of degree d has: d-1, d, d+1, or all three counts.")
     ] = "d",
     degrees: Annotated[
-        str | None, typer.Option(help="Degrees to compare: 2,3,4; those from 2 to 6 that divide the budget otherwise.")
+        str | None,
+        typer.Option(
+            help="Degrees to compare: 2,3,4; those from 2 to 6 that divide the budget otherwise. Real ones are for "
+            "--train, which also takes those given here that do not divide."
+        ),
     ] = None,
     mixed: Annotated[
-        bool, typer.Option("--mixed", help="Add the best networks of mixed degrees, in several orders.")
+        bool, typer.Option("--mixed", help="Add the best networks of mixed degrees (of --degrees), in several orders.")
     ] = False,
     inputs: Annotated[
-        int | None, typer.Option(help="Fully connected: inputs on each side; half the width otherwise.")
+        int | None,
+        typer.Option(help="Fully connected and file.py:Name: inputs on each side; half the width otherwise."),
     ] = None,
     tokens: Annotated[
         int | None, typer.Option(help="Attention and mixer: tokens in all; 2, or as many as the width.")
     ] = None,
     max_points: Annotated[
-        int, typer.Option(rich_help_panel=_EXACT, help="Points a side at most; ranks above are lower bounds only.")
-    ] = 2048,
+        int | None,
+        typer.Option(
+            rich_help_panel=_EXACT,
+            help="Points a side at most, ranks above being lower bounds only; 2048 unless given, fewer for wide nets.",
+        ),
+    ] = None,
     repeats: Annotated[
         int, typer.Option(rich_help_panel=_EXACT, help="Fresh primes, weights and points that must agree.")
     ] = 3,

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.contract import nets
+from theodolite.nets.product_net import ProductBlock, ProductNet
 from theodolite.nets.size import count_parameters
 
 NET = "product-net"
@@ -24,19 +25,44 @@ Degree = int | float | str | Sequence[int]
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """What the blocks of a built network really have: whole units make of e at width 8 a degree of 2.75. `total` is the
+    degree of their composition, that of each block being its highest unit's; `matrices` counts squares of the width."""
+
+    degrees: tuple[float, ...]
+    total: int
+    matrices: float
+
+    @classmethod
+    def of(cls, net: ProductNet) -> Blocks:
+        highest = [math.ceil(degree) for degree in net.block_degrees()]
+        weights = sum(block.factors.weight.numel() for block in net.blocks if isinstance(block, ProductBlock))
+        return cls(tuple(net.block_degrees()), math.prod(highest), weights / net.width**2)
+
+
+@dataclass(frozen=True)
 class Shape:
-    """One network: its block degrees, its measured parameters, and a `note` where they are not those of the budget."""
+    """One network: its block degrees, its measured parameters, and how far those are off the budget's."""
 
     degree: str
     degrees: tuple[float, ...]
     width: int
     power: str
     parameters: int
-    note: str = ""
+    off: float = 0.0  # the share of parameters above the budget's, or below where negative
 
     @property
     def depth(self) -> int:
         return len(self.degrees)
+
+    @property
+    def note(self) -> str:
+        if abs(self.off) <= _CLOSE:
+            return ""
+        return f"{abs(self.off):.1%} {'more' if self.off > 0 else 'fewer'} parameters than the budget's"
+
+    def blocks(self) -> Blocks:
+        return Blocks.of(cast("ProductNet", _on_meta(1, 1, self.degrees, self.width, self.power)))
 
     def build(self, features: int, outputs: int) -> nn.Module:
         return _build(features, outputs, self.degrees, self.width, self.power)
@@ -77,9 +103,7 @@ def _told(
     name: str, degrees: tuple[float, ...], width: int, power: str, goal: int, features: int, outputs: int
 ) -> Shape:
     parameters = _measured(features, outputs, degrees, width, power)
-    off = parameters / goal - 1
-    note = f"{abs(off):.1%} {'more' if off > 0 else 'fewer'} parameters than the budget's" if abs(off) > _CLOSE else ""
-    return Shape(name, degrees, width, power, parameters, note)
+    return Shape(name, degrees, width, power, parameters, parameters / goal - 1)
 
 
 def _read(degree: Degree) -> tuple[str, tuple[float, ...], str]:
@@ -141,8 +165,12 @@ def _reference(budget: int) -> tuple[float, ...]:
 
 @cache
 def _measured(features: int, outputs: int, degrees: tuple[float, ...], width: int, power: str) -> int:
+    return count_parameters(_on_meta(features, outputs, degrees, width, power))
+
+
+def _on_meta(features: int, outputs: int, degrees: tuple[float, ...], width: int, power: str) -> nn.Module:
     with torch.device("meta"):
-        return count_parameters(_build(features, outputs, degrees, width, power))
+        return _build(features, outputs, degrees, width, power)
 
 
 def _build(features: int, outputs: int, degrees: tuple[float, ...], width: int, power: str) -> nn.Module:

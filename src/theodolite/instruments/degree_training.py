@@ -31,6 +31,7 @@ from theodolite.tasks.contract import Task, make_task
 logger = logging.getLogger(__name__)
 
 RATES = (0.001, 0.003, 0.01, 0.03)
+_ENOUGH = 6  # values whose range holds the median with 95 %: 1 − 2/2^6
 _FACTOR = 3.0  # between one rate and the next, where the grid is extended
 _VALIDATION, _TEST = 1024, 4096  # rows of a task
 _AT_ONCE = 1 << 15  # rows drawn in one call: a task may need far more numbers a row than it gives out
@@ -89,7 +90,8 @@ def train_degrees(
     seed: int = 0,
 ) -> list[dict[str, Any]]:
     """One row per degree, of plain JSON: `error` is the median over seeds of the test error (the share of the target's
-    variance that is left, or the share of wrong classes), `interval` its 95 % interval from order statistics;
+    variance that is left, or the share of wrong classes), `interval` its 95 % interval from order statistics
+    (`interval_kind`; of fewer than 6 seeds the range);
     `mean_log_error` with `log_interval` is what comparisons use. `task` may be digits or diabetes too."""
     descent, counts = Descent(steps, batch), Seeds(seeds, tuning)
     prepared = prepare([Problem(task, task_args or {})], counts, descent, seed, resolve_device(device))
@@ -137,10 +139,12 @@ def train_shape(
             "task_args": dict(problem.args),
             "degree": shape.degree,
             "degrees": list(shape.degrees),
+            **_real(shape),
             "depth": shape.depth,
             "width": shape.width,
             "power": shape.power,
             "parameters": shape.parameters,
+            "off_budget": round(shape.off, 6),
             "note": shape.note,
             "rate": chosen[place],
             "at_edge": chosen[place] in (min(tried[place]), max(tried[place])),
@@ -154,6 +158,14 @@ def train_shape(
     ]
 
 
+def _real(shape: Shape) -> dict[str, Any]:
+    """What the built net has; exponents that are learnt have no degree to tell before training."""
+    if shape.power == "learnt":
+        return {"block_degrees": None, "total_degree": None, "matrices": None}
+    blocks = shape.blocks()
+    return {"block_degrees": list(blocks.degrees), "total_degree": blocks.total, "matrices": blocks.matrices}
+
+
 def summary(reached: Sequence[Reached], least: float) -> dict[str, Any]:
     """Over seeds; an error of 0 counts as `least` where its logarithm is taken."""
     errors = [r.error for r in reached]
@@ -162,6 +174,7 @@ def summary(reached: Sequence[Reached], least: float) -> dict[str, Any]:
         "seeds": len(errors),
         "error": statistics.median(errors),
         "interval": list(_median_interval(errors)),
+        "interval_kind": "95 %" if len(errors) >= _ENOUGH else "range",
         "mean_log_error": statistics.fmean(logs),
         "log_interval": list(mean_interval(logs) or (-math.inf, math.inf)),
         "errors": errors,

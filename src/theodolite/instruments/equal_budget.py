@@ -15,12 +15,14 @@ from typing import Any
 import torch
 
 from theodolite.errors import BadInput, NotPolynomial, TheodoliteError
-from theodolite.nets.contract import nets, positive
+from theodolite.nets.contract import Predictable, nets, positive
 from theodolite.nets.load import Blueprint, Subject, blueprint, load, seeded
 from theodolite.nets.size import count_parameters
+from theodolite.partition import Partition
 from theodolite.registry import unknown
 from theodolite.theory.degree import COUNTS
 
+WIDE, NARROW = 4, 2  # widths unless given: of fully connected nets; of nets of tokens, whose ranks are larger
 USUAL = (2, 3, 4, 5, 6)  # degrees that are tried unless others are asked for
 OWN = "own"  # the count of a user's net, which says itself how many matrices its blocks have
 _LARGEST_MIXED = 60  # budgets above have too many mixtures to list
@@ -40,12 +42,17 @@ class Family:
     shape: Mapping[str, int]  # of the input: `features`, `tokens`
 
     @classmethod
-    def named(cls, name: str, width: int, inputs: int | None = None, tokens: int | None = None) -> Family:
+    def named(cls, name: str, width: int | None = None, inputs: int | None = None, tokens: int | None = None) -> Family:
         """`inputs` are the numbers on each side of a fully connected net, `tokens` all tokens of the others."""
+        width = (NARROW if name in ("attention", "mixer") else WIDE) if width is None else width
         positive(width=width, inputs=1 if inputs is None else inputs, tokens=1 if tokens is None else tokens)
         if ":" in name or name.endswith(".py"):
             given = {"features": None if inputs is None else 2 * inputs, "tokens": tokens}
-            return cls(name, name, width, {key: value for key, value in given.items() if value is not None})
+            given = {key: value for key, value in given.items() if value is not None}
+            known = blueprint(name, width=width, degree=2, depth=1, **given).known
+            if "features" in known and not given and not {"tokens", "vocab"} & set(known):
+                given["features"] = 2 * max(1, width // 2)
+            return cls(name, name, width, given)
         if name not in _FAMILIES:
             if name in nets and not nets[name].polynomial:
                 raise NotPolynomial(
@@ -77,6 +84,23 @@ class Family:
         if matrices not in ("all", "d"):
             raise BadInput(f"'{self.name}' takes no argument 'matrices', so {matrices} cannot be set: leave it out")
         return (OWN,)
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the user's."""
+        return self.name not in _FAMILIES
+
+    def cap(self, degrees: Sequence[int], count: str) -> int | None:
+        """The bound on the rank for all weights, where theory has one, without building the net in memory."""
+        if self.own:
+            return None
+        with torch.device("meta"):
+            subject = self.subject(degrees, count, 0)
+        module, sites = subject.module, subject.sites
+        if not isinstance(module, Predictable):
+            return None
+        split = Partition.parse("left-right", sites)
+        return module.predict(split, sites - 1 if subject.kind == "sequence" else 0).cap
 
     def subject(self, degrees: Sequence[int], count: str, seed: int) -> Subject:
         return load(self.net, seed=seed, **self._arguments(degrees, count))
@@ -137,6 +161,10 @@ class Design:
         """All of them: an embedding or what else is not a block is the same in every design."""
         return self.family.parameters(self.degrees, self.count)
 
+    @cached_property
+    def cap(self) -> int | None:
+        return self.family.cap(self.degrees, self.count)
+
     @property
     def total_degree(self) -> int:
         return self.family.total_degree(self.degrees)
@@ -150,18 +178,25 @@ class Design:
 
 
 def designs(
-    family: Family, budgets: Sequence[int], counts: Sequence[str], degrees: Sequence[int] | None, mixed: int = 0
+    family: Family,
+    budgets: Sequence[int],
+    counts: Sequence[str],
+    degrees: Sequence[int] | None,
+    mixed: int = 0,
+    needed: bool = True,
 ) -> tuple[list[Design], list[str]]:
     """All designs that spend a budget exactly, and a sentence for everything that was left out.
 
-    `mixed` is how many orders of the best mixed degrees are added for each budget and count.
+    `mixed` is how many orders of the best mixed degrees are added for each budget and count. A budget without any
+    design is refused where one is `needed`.
     """
     if mixed:
         family.check_mixed()
     found: list[Design] = []
     left: list[str] = []
     ordered: list[str] = []
-    tried = tuple(dict.fromkeys(degrees or USUAL))
+    unmixed: list[str] = []
+    tried = tuple(sorted(set(degrees or USUAL)))
     costs = {count: {degree: family.block(degree, count) for degree in tried} for count in counts}
     for budget in budgets:
         before, spend = len(found), budget * family.width**2
@@ -174,29 +209,36 @@ def designs(
             if mixed:
                 orders, every = _best_mixed(blocks, spend, budget, mixed)
                 found += [Design(family, count, budget, order) for order in orders]
-                if len(orders) < every or not every:
-                    ordered.append(f"{f'{len(orders)} of {every}' if every else 'there are none'} {where}")
-        if len(found) == before:
+                if not every:
+                    unmixed.append(where)
+                elif len(orders) < every:
+                    ordered.append(f"{len(orders)} of {every} {where}")
+        if needed and len(found) == before:
             raise BadInput(_nothing_fits(budget, costs, family.width**2))
     notes = (
         [f"left out of the ranks, for their blocks do not divide the budget: degrees {'; '.join(left)}"] if left else []
     )
     if ordered:
         notes.append(f"orders of the best mixed degrees that are measured: {'; '.join(ordered)}")
+    if unmixed:
+        told = f"no mixed degrees spend the budget {'; '.join(unmixed)}"
+        named = ", ".join(map(str, tried))
+        notes.append(f"{told}: --degrees restricts the mix, here to {named}" if degrees else told)
     return found, notes
 
 
 def _nothing_fits(budget: int, costs: Mapping[str, Mapping[int, int]], square: int) -> str:
     cost, degree, count = min((cost, degree, count) for count, own in costs.items() for degree, cost in own.items())
     size = f"{cost / square:g}"
+    per = "" if count == OWN else f" ({count} a block)"
     if cost > budget * square:
         return (
-            f"a budget of {budget} is smaller than one block of degree {degree}, which has {size} square matrices "
-            f"(count {count}): use a budget of at least {math.ceil(cost / square)}"
+            f"a budget of {budget} is smaller than one block of degree {degree}, which has {size} square "
+            f"matrices{per}: use a budget of at least {math.ceil(cost / square)}"
         )
     return (
-        f"no block of the degrees asked for divides a budget of {budget}: degree {degree} has {size} square matrices "
-        f"(count {count}), so use a multiple of that"
+        f"no block of the degrees asked for divides a budget of {budget}: degree {degree} has {size} square "
+        f"matrices{per}, so use a multiple of that"
     )
 
 

@@ -7,14 +7,17 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from theodolite.errors import BadInput
-from theodolite.instruments.which_degree import DegreeRow, spelt
+from theodolite.instruments.which_degree import DegreeRow
 from theodolite.report.drawing import LogAxis, Point, line, marker
 from theodolite.report.numbers import format_value
-from theodolite.report.styles import PALETTE
 
 _WIDTH, _HEIGHT = 800, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 210, 56, 60
 _FORMS = ("circle", "square", "diamond", "triangle", "cross", "plus", "flipped", "hexagon")
+# As in docs/figures/degree.py: a degree has one colour everywhere.
+_COLOURS = {"2": "#D55E00", "3": "#0072B2", "4": "#009E73", "5": "#CC79A7", "6": "#000000", "e": "#E69F00"}
+_OTHERS = ("#56B4E9", "#7A5195", "#8C564B", "#6B7280")
+_DASHES = {"d-1": "5 3", "d+1": "1 3"}
 _APART = 7.0  # pixels between degrees at one budget, so that intervals do not hide each other
 _SPREAD = 56.0  # pixels for all degrees at one budget
 _LINE = 22  # of the legend
@@ -41,8 +44,11 @@ def _height(row: DegreeRow, trained: bool) -> float | None:
 def _picture(rows: Sequence[DegreeRow], trained: bool) -> Iterator[str]:
     series: dict[str, list[DegreeRow]] = {}
     several = len({row.count for row in rows}) > 1
-    for row in rows:
-        series.setdefault(f"{spelt(row.degrees)} ({row.count})" if several else spelt(row.degrees), []).append(row)
+    place = {count: number for number, count in enumerate(dict.fromkeys(row.count for row in rows))}
+    for row in sorted(rows, key=lambda r: (r.degree is None, r.degree or 0, place[r.count], r.degrees)):
+        series.setdefault(f"{row.name} ({row.count})" if several else row.name, []).append(row)
+    others = dict.fromkeys(own[0].name for own in series.values() if own[0].name not in _COLOURS)
+    colours = {**_COLOURS, **{name: _OTHERS[place % len(_OTHERS)] for place, name in enumerate(others)}}
     title = f"{'Test error' if trained else 'Separation rank'} against budget, by the degree of a block"
     height = max(_HEIGHT, _TOP + _LINE * len(series) + 20)
     yield (
@@ -56,20 +62,25 @@ def _picture(rows: Sequence[DegreeRow], trained: bool) -> Iterator[str]:
     budgets = sorted({row.budget for row in rows})
     x = LogAxis(budgets[0] / 1.25, budgets[-1] * 1.25, _LEFT, _WIDTH - _RIGHT)
     y = _vertical(rows, trained)
-    yield from _grid(budgets, x, y, "median test error" if trained else "rank")
+    yield from _grid(budgets, x, y, "median test error (log scale)" if trained else "rank (log scale)")
     apart = min(_APART, _SPREAD / len(series))
     for number, (name, own) in enumerate(series.items()):
         shift = apart * (number - (len(series) - 1) / 2)
-        yield from _series(name, sorted(own, key=lambda row: row.budget), number, shift, x, y, trained)
+        look = (colours[own[0].name], _FORMS[number % len(_FORMS)], _DASHES.get(own[0].count, "") if several else "")
+        ordered = sorted(own, key=lambda row: row.budget)
+        yield from _series(name, ordered, look, _TOP + 10 + _LINE * number, shift, x, y, trained)
     yield "</svg>"
 
 
 def _subtitle(rows: Sequence[DegreeRow], trained: bool) -> str:
     first = rows[0]
     if not trained:
-        return f"{first.family}, width {first.width}; an arrow marks a lower bound"
+        bound = "" if all(row.exact for row in rows) else "; an arrow marks a lower bound"
+        return f"{first.family}, width {first.width}{bound}"
     details = next(row.training for row in rows if row.training is not None)
-    return f"width {first.width}, {details['task']}, {details['seeds']} seeds, {details['steps']} steps; bars: 95 %"
+    kind = "range" if any(row.interval_kind == "range" for row in rows) else "95 %"
+    wide = next((row.width for row in rows if row.matrices == row.budget), first.width)
+    return f"width {wide}, {details['task']}, {details['seeds']} seeds, {details['steps']} steps; bars: {kind}"
 
 
 def _vertical(rows: Sequence[DegreeRow], trained: bool) -> LogAxis:
@@ -85,7 +96,8 @@ def _grid(budgets: Sequence[int], x: LogAxis, y: LogAxis, label: str) -> Iterato
     for budget in budgets:
         yield f'<text x="{x(budget):.1f}" y="{y.start + 20:.1f}" text-anchor="middle">{budget}</text>'
     middle, bottom = (x.start + x.end) / 2, y.start + 44
-    yield f'<text x="{middle:.1f}" y="{bottom:.1f}" text-anchor="middle">budget: square matrices in blocks</text>'
+    below = "budget: square matrices in blocks (log scale)"
+    yield f'<text x="{middle:.1f}" y="{bottom:.1f}" text-anchor="middle">{below}</text>'
     for tick in _ticks(y):
         yield line([(x.start, y(tick)), (x.end, y(tick))], "rule")
         yield f'<text x="{x.start - 8:.1f}" y="{y(tick) + 4:.1f}" text-anchor="end">{format_value(tick)}</text>'
@@ -108,9 +120,17 @@ def _ticks(axis: LogAxis) -> list[float]:
 
 
 def _series(
-    name: str, rows: Sequence[DegreeRow], number: int, shift: float, x: LogAxis, y: LogAxis, trained: bool
+    name: str,
+    rows: Sequence[DegreeRow],
+    look: tuple[str, str, str],
+    place: float,
+    shift: float,
+    x: LogAxis,
+    y: LogAxis,
+    trained: bool,
 ) -> Iterator[str]:
-    colour, form = PALETTE[number % len(PALETTE)], _FORMS[number % len(_FORMS)]
+    """`look` is colour, form and dash; `place` is where the legend has its line."""
+    colour, form, dash = look
     points: list[tuple[DegreeRow, Point]] = []
     for row in rows:
         height = _height(row, trained)
@@ -118,7 +138,9 @@ def _series(
             points.append((row, (x(row.budget) + shift, y(height))))
     yield f'<g stroke="{colour}" stroke-width="1.5">'
     if len(points) > 1:
+        yield f'<g stroke-dasharray="{dash}">' if dash else "<g>"
         yield line([point for _, point in points], "series")
+        yield "</g>"
     for row, (across, down) in points:
         if trained and row.interval is not None:
             ends = [y(min(max(end, y.low), y.high)) for end in row.interval if math.isfinite(end)]
@@ -129,11 +151,10 @@ def _series(
     yield f'</g><g fill="{colour}">'
     for row, point in points:
         yield marker(form, point, "mark", _hover(row, trained))
-    place = _TOP + 10 + _LINE * number
     yield marker(form, (_WIDTH - _RIGHT + 22, place), "mark", name)
     yield f'</g><text x="{_WIDTH - _RIGHT + 34}" y="{place + 4}">degree {escape(name)}</text>'
 
 
 def _hover(row: DegreeRow, trained: bool) -> str:
     value = row.error if trained else row.rank
-    return f"degree {spelt(row.degrees)}, depth {row.depth}, {row.parameters:,} parameters: {format_value(value)}"
+    return f"degree {row.name}, depth {row.depth}, {row.parameters:,} parameters: {format_value(value)}"
