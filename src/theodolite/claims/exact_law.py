@@ -48,8 +48,8 @@ def _slope(log3: Any, width: int) -> float:
     f"{_DEEP} the proven lower bound and the cap must both grow by D a layer within {_MARGIN:.0%}; undecided if a "
     "certificate is not found. Shapes with few tokens that stay below their cap are listed and not judged.",
     _cells,
-    changed="The law was read off a table of these and other shapes up to d = 7 before the rule was written; as a cap it "
-    "is proven since.",
+    changed="The law was read off a table of these and other shapes up to d = 7 before the rule was written; as a cap "
+    "it is proven since.",
 )
 def _t10(rows: Sequence[Row]) -> Verdict:
     first, second, third = len(_ONE_HEAD), len(_SHARED), len(_OTHER)
