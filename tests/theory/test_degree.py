@@ -19,7 +19,6 @@ from theodolite.theory.degree import (
     connected_exponent,
     log_degree_per_matrix,
     matrices_per_block,
-    published_log_rank,
 )
 from theodolite.theory.gated_cap import gated_attention_cap, shared_degrees
 
@@ -130,4 +129,3 @@ def test_caps_grow_with_the_exponent():
     assert abs(slope(odd, 1001, 2001) - attention_exponent((3,), 2, 3)) < 0.05
     twos = lambda t: gated_attention_cap((2,) * t.bit_length(), 2, 3, 3)
     assert abs(slope(twos, 2**9, 2**10) - attention_exponent((2,), 2, 3)) < 0.05
-    assert math.isclose(published_log_rank(4, 2, 3), 8 * math.log(3))

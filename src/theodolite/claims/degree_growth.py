@@ -25,8 +25,12 @@ class _Growth:
     net: str
     shape: Mapping[str, Any]
     blocks: tuple[tuple[int, ...], ...]
-    published: int
     ours: int
+
+    @property
+    def published(self) -> int:
+        """Eq. 3: log sep = L·d_x·log d, the power d_x of the total degree."""
+        return self.shape["width"]
 
     def cases(self) -> list[Case]:
         return [Case(self.family, self.net, self.shape, degrees) for degrees in self.blocks]
@@ -55,7 +59,6 @@ _GROWTH = (
         CONNECTED,
         {"features": 4, "width": 2},
         (*_ALL, (2, 2, 2, 2, 2), (3, 3, 3, 2)),
-        2,
         connected_exponent(2, 2, 2),
     ),
     _Growth(
@@ -63,7 +66,6 @@ _GROWTH = (
         CONNECTED,
         {"features": 6, "width": 3},
         _ALL,
-        3,
         connected_exponent(3, 3, 3),
     ),
     _Growth(
@@ -71,7 +73,6 @@ _GROWTH = (
         ATTENTION,
         {"tokens": 2, "width": 2},
         (*_ODD, (3, 3, 3, 3)),
-        2,
         attention_exponent((3,), 2, 1),
     ),
     _Growth(
@@ -79,7 +80,6 @@ _GROWTH = (
         ATTENTION,
         {"tokens": 4, "width": 2},
         _TWO,
-        2,
         attention_exponent((2,), 2, 2),
     ),
     _Growth(
@@ -87,7 +87,6 @@ _GROWTH = (
         ATTENTION,
         {"tokens": 4, "width": 2},
         _ODD,
-        2,
         attention_exponent((3,), 2, 2),
     ),
 )

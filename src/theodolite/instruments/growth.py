@@ -13,9 +13,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from theodolite.errors import BadInput
+from theodolite.field import Modulus, eliminate
 from theodolite.instruments.measures import measures
 
 Residues = NDArray[np.int64]
@@ -57,7 +59,8 @@ def growth_certificate(
     form = _Form.draw(width, heads, inner, base, random)
     point = form.zero(random)
     hessian, gradient = form.second_derivatives(point)
-    rank, entries = _rank(hessian), len(hessian)
+    modulus, entries = Modulus(PRIME), len(hessian)
+    rank = eliminate(modulus.reduce_(torch.from_numpy(hessian).double()), modulus, overwrite=True).rank
     return GrowthCertificate(
         width, heads, inner, base, PRIME, seed, rank, entries, gradient, gradient and rank == entries
     )
@@ -133,19 +136,3 @@ def _product(x: Residues, y: Residues) -> Residues:
 
 def _transposed(x: Residues) -> Residues:
     return np.swapaxes(x, -1, -2)
-
-
-def _rank(matrix: Residues) -> int:
-    """Rank over GF(p)."""
-    left, rank = matrix.copy(), 0
-    for column in range(left.shape[1]):
-        below = np.flatnonzero(left[rank:, column])
-        if not len(below):
-            continue
-        pivot = rank + int(below[0])
-        left[[rank, pivot]] = left[[pivot, rank]]
-        left[rank] = left[rank] * pow(int(left[rank, column]), -1, PRIME) % PRIME
-        rest = left[rank + 1 :, column].copy()
-        left[rank + 1 :] = (left[rank + 1 :] - rest[:, None] * left[rank]) % PRIME
-        rank += 1
-    return rank

@@ -88,11 +88,6 @@ def _best(total: int, count: str) -> frozenset[tuple[int, ...]]:
     return frozenset(multiset for multiset in candidates if math.prod(multiset) == most)
 
 
-def published_log_rank(depth: int, width: int, degree: int | float) -> float:
-    """ln of Eq. 3: sep = Θ(d^(L·d_x))."""
-    return whole("depth", depth) * whole("width", width) * math.log(degree)
-
-
 def connected_exponent(width: int, inputs_a: int, inputs_b: int) -> int:
     """k such that the cap of the fully connected net grows like (total degree)^k: numbers by which a side enters.
 
