@@ -20,10 +20,10 @@ from typing import Any
 
 import torch
 
-from theodolite.instruments.degree_descent import Descent
-from theodolite.instruments.degree_shapes import shape_of
-from theodolite.instruments.degree_training import Prepared, Problem, Seeds, prepare, train_shape
-from theodolite.instruments.paired import edge, holm
+from theodolite.instruments.degree.descent import Descent
+from theodolite.instruments.degree.product_shapes import shape_of
+from theodolite.instruments.degree.trained import Prepared, Problem, Seeds, prepare, train_shape
+from theodolite.statistics.paired import edge, holm
 from timing import hardware
 
 logger = logging.getLogger("degree")

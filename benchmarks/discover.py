@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from benchmarks.known_structures.feynman import FORMULAS
+from benchmarks.known_structures.interaction_functions import INTERACTION_FUNCTIONS
 
 import discover_black_box
 import discover_formulas
 from discover_jobs import Job, Row, run_all, seconds
 from discover_peers import has_pykan
-from theodolite.structure.targets.feynman import FORMULAS
-from theodolite.structure.targets.interaction_functions import INTERACTION_FUNCTIONS
 from timing import hardware
 
 POINTS = 10_000  # of interactions

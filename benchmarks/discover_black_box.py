@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from benchmarks.known_structures.feynman import FORMULAS
+from benchmarks.known_structures.formula_structure import FormulaStructure, modules_of
 
 from discover_jobs import Job, Row, seconds, timed
 from theodolite.graphs import CompositionalGraph
 from theodolite.graphs.equivalence import flattened, recovers
 from theodolite.graphs.families import random_dag, random_tree
 from theodolite.graphs.formula import Formula
-from theodolite.instruments.statistics import wilson
-from theodolite.structure.targets.feynman import FORMULAS
-from theodolite.structure.targets.formula_structure import FormulaStructure, modules_of
-from theodolite.tasks.constituents import ComposedFunction
+from theodolite.statistics.intervals import wilson
+from theodolite.tasks.shared.constituents import ComposedFunction
 
 KINDS = ("trees", "dags", "binary")
 FAN_IN = 3
@@ -82,9 +82,9 @@ def measure_formula(job: Job) -> Row:
 def _searched(
     function: Callable[[Any], Any], ranges: Sequence[tuple[float, float]], variables: Sequence[str], seed: int
 ) -> tuple[CompositionalGraph, Row]:
-    from theodolite.structure.black_box import CallableSource
-    from theodolite.structure.evidence import gather
-    from theodolite.structure.search import search
+    from theodolite.structure.data.black_box import CallableSource
+    from theodolite.structure.search.search import search
+    from theodolite.structure.surrogate.evidence import gather
 
     def work() -> tuple[CompositionalGraph, int]:
         generator = np.random.default_rng(seed)

@@ -14,14 +14,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from benchmarks.known_structures.feynman import FORMULAS, FeynmanFormula
+from benchmarks.known_structures.formula_structure import FormulaStructure, modules_of
 from numpy.typing import NDArray
 
 from discover_jobs import Job, Row, seconds
 from theodolite.graphs.equivalence import recovers
 from theodolite.graphs.formula import Formula
-from theodolite.instruments.statistics import wilson
-from theodolite.structure.targets.feynman import FORMULAS, FeynmanFormula
-from theodolite.structure.targets.formula_structure import FormulaStructure, modules_of
+from theodolite.statistics.intervals import wilson
 
 Array = NDArray[np.float64]
 METHODS = ("theodolite", "boosting", "pykan")
@@ -103,7 +103,7 @@ def _theodolite(formula: FeynmanFormula, data: Data) -> Row:
 
 def _oracle(formula: FeynmanFormula, data: Data) -> Row:
     """The network of the true graph: what knowing it would be worth."""
-    from theodolite.structure.fitting import fit
+    from theodolite.structure.fit.fitting import fit
 
     truth = FormulaStructure(formula.text, formula.ranges)
     fitted = fit(truth.graph, data.x, data.y, np.random.default_rng(0), effort="auto")

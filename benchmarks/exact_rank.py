@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from theodolite.instruments.graded import graded_rank
+from theodolite.claims.tensors.graded_rank import graded_rank
 from theodolite.theory.attention_rank import graded_cap
 from timing import hardware
 

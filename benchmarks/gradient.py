@@ -15,8 +15,8 @@ import json
 
 import torch
 
-from theodolite.instruments.enumeration import enumerated_gradients
-from theodolite.instruments.gradient import builder, signal
+from theodolite.claims.expressivity.enumerated_signal import enumerated_gradients
+from theodolite.instruments.gradient.signal import builder, signal
 from theodolite.tasks.parity import Parity
 from timing import hardware, timed
 

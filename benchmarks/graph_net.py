@@ -19,7 +19,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from theodolite.nets.graph_net import GraphNet, Perceptrons
+from theodolite.nets.compositional_net import GraphNet, Perceptrons
 from theodolite.nets.size import count_parameters
 from timing import hardware, timed
 

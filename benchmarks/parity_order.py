@@ -25,10 +25,10 @@ from scipy import stats
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from theodolite.instruments.example_gradients import example_gradients
-from theodolite.instruments.gradient import builder, parity_spectrum
-from theodolite.instruments.subclass import read_subclass
-from theodolite.instruments.walsh import cube, degrees, number_of
+from theodolite.instruments.gradient.example_gradients import example_gradients
+from theodolite.instruments.gradient.signal import builder, parity_spectrum
+from theodolite.instruments.gradient.subclass import read_subclass
+from theodolite.instruments.gradient.walsh import cube, degrees, number_of
 from theodolite.tasks.parity import Parity
 from timing import hardware
 

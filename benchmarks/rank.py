@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from theodolite.field import Modulus, draw_residues, eliminate, product
-from theodolite.instruments.certificate import verify
-from theodolite.instruments.pairs import pair_matrix
-from theodolite.instruments.scalar import ScalarFunction
-from theodolite.instruments.separation import separation_rank
+from theodolite.instruments.rank.certificate import verify
+from theodolite.instruments.rank.pair_matrix import pair_matrix
+from theodolite.instruments.rank.scalar import ScalarFunction
+from theodolite.instruments.rank.separation import separation_rank
 from theodolite.nets.load import load
 from theodolite.partition import Partition
 from timing import hardware, timed

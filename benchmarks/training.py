@@ -23,15 +23,15 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from theodolite.instruments.training.evaluation import evaluate
-from theodolite.instruments.training.members import Members
-from theodolite.instruments.training.optimiser import Optimiser, Rates, Rule
-from theodolite.instruments.training.pairing import Pairing, pair, task_sizes
-from theodolite.instruments.training.program import Batching, Program
-from theodolite.instruments.training.scoring import losses
-from theodolite.instruments.training.trial import try_sizes
 from theodolite.nets.size import count_parameters, fit_budget
 from theodolite.tasks import Batch, Task, make_task
+from theodolite.training.evaluation import evaluate
+from theodolite.training.members import Members
+from theodolite.training.optimiser import Optimiser, Rates, Rule
+from theodolite.training.pairing import Pairing, pair, task_sizes
+from theodolite.training.program import Batching, Program
+from theodolite.training.scoring import losses
+from theodolite.training.trial import try_sizes
 from timing import hardware, synchronise, timed
 
 ROWS, LENGTH = 32, 10  # the task `copy` at length 10 has 20 tokens

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from theodolite.nets.implicit import Solving, implicit
 from theodolite.nets.load import load
-from theodolite.nets.solvers import solve
+from theodolite.nets.parts.implicit import Solving, implicit
+from theodolite.nets.parts.solvers import solve
 from timing import synchronise
 
 try:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from theodolite.nets.scan import decaying_sum, delta_rule, diagonal_system
+from theodolite.nets.parts.scan import decaying_sum, delta_rule, diagonal_system
 from timing import timed
 
 LENGTHS = (64, 256, 1024)

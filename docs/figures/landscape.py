@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from theodolite.instruments.landscape import FLAT, Landscape, cosine_landscape
+from theodolite.claims.expressivity.landscape import FLAT, Landscape, cosine_landscape
 from theodolite.theory.gradient import largest_cosine_variance
 
 BLUE, ORANGE, GREY, INK = "#1d5c9e", "#b94a00", "#6b7280", "#1f2933"

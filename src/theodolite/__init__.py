@@ -17,16 +17,16 @@ from theodolite.errors import TheodoliteError
 from theodolite.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from theodolite.advise.advice import advise_shape
+    from theodolite.advice.advice import advise_shape
+    from theodolite.bench.learn import learn
     from theodolite.claims.contract import check_claims
     from theodolite.claims.reproduce import reproduce
-    from theodolite.instruments.certificate import verify
-    from theodolite.instruments.gradient import signal
-    from theodolite.instruments.separation import separation_rank
-    from theodolite.lab.learn import learn
+    from theodolite.instruments.gradient.signal import signal
+    from theodolite.instruments.rank.certificate import verify
+    from theodolite.instruments.rank.separation import separation_rank
     from theodolite.structure.discover import discover
     from theodolite.structure.regressor import CompositionalRegressor
-    from theodolite.survey.run import run_survey
+    from theodolite.surveys.run import run_survey
     from theodolite.witness.express import express
 
 __all__ = [
@@ -46,24 +46,24 @@ __all__ = [
 
 # Loaded on first use, so that the command line starts without torch.
 _HOMES = {
-    "advise_shape": "theodolite.advise.advice",
-    "check_claims": "theodolite.claims",
+    "advise_shape": "theodolite.advice.advice",
+    "check_claims": "theodolite.claims.contract",
     "CompositionalRegressor": "theodolite.structure.regressor",
     "discover": "theodolite.structure.discover",
     "express": "theodolite.witness.express",
-    "learn": "theodolite.lab.learn",
+    "learn": "theodolite.bench.learn",
     "reproduce": "theodolite.claims.reproduce",
-    "run_survey": "theodolite.survey.run",
-    "separation_rank": "theodolite.instruments.separation",
-    "signal": "theodolite.instruments.gradient",
-    "verify": "theodolite.instruments.certificate",
+    "run_survey": "theodolite.surveys.run",
+    "separation_rank": "theodolite.instruments.rank.separation",
+    "signal": "theodolite.instruments.gradient.signal",
+    "verify": "theodolite.instruments.rank.certificate",
     # Shown in their own modules, and found here too by those who import them so.
     "Partition": "theodolite.partition",
-    "compare": "theodolite.lab.compare",
-    "degree": "theodolite.instruments.which_degree",
+    "compare": "theodolite.bench.compare",
+    "degree": "theodolite.instruments.degree.which_degree",
     "list_nets": "theodolite.nets",
     "list_tasks": "theodolite.tasks",
-    "runs": "theodolite.lab.runs",
+    "runs": "theodolite.bench.runs",
 }
 
 

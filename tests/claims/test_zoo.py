@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 from scipy import stats
 
-import theodolite.claims.attention
-import theodolite.claims.hierarchy
-import theodolite.instruments.word_problem
+import theodolite.claims.expressivity.g15_g16_g20_hierarchy
+import theodolite.claims.expressivity.word_problem
+import theodolite.claims.sparsity.p8_s8_s9_attention
 from theodolite.claims.comparing import difference_interval, equivalence
 from theodolite.claims.contract import claims
-from theodolite.claims.hierarchy import solved_length
-from theodolite.instruments.training.pairing import pair
-from theodolite.instruments.training.session import Schedule
-from theodolite.instruments.word_problem import word_problem_witness
+from theodolite.claims.expressivity.g15_g16_g20_hierarchy import solved_length
+from theodolite.claims.tables.chomsky_published import SCORES as CHOMSKY
+from theodolite.claims.tables.universal_transformer_published import SCORES as UNIVERSAL
 from theodolite.lab.cell import Cell, Row
+from theodolite.measures import measure
 from theodolite.tasks.contract import make_task
-from theodolite.theory.chomsky import SCORES as CHOMSKY
-from theodolite.theory.universal_transformer import SCORES as UNIVERSAL
+from theodolite.training.pairing import pair
+from theodolite.training.session import Schedule
 
-assert theodolite.claims.attention
-assert theodolite.claims.hierarchy
+assert theodolite.claims.sparsity.p8_s8_s9_attention
+assert theodolite.claims.expressivity.g15_g16_g20_hierarchy
 
 TRAINED = ("G15", "G16", "G20", "P8", "S8", "S9")
 
@@ -181,7 +181,7 @@ def test_no_growth_or_no_lead_is_undecided(by_depth, stepping):
 
 def test_an_rnn_multiplies_a_thousand_elements_of_a5():
     config = {"net": "rnn", "group": "A5", "length": 1000, "samples": 32}
-    row = word_problem_witness(config, 0, "cpu")
+    row = measure("word-problem-witness", config, 0, "cpu")
     assert row["expressible"] is True
     assert row["errors"] == 0
     assert row["verified_on"] == 8

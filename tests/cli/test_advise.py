@@ -122,7 +122,7 @@ def test_another_configuration_is_never_overwritten(theodolite, config, tmp_path
 
 
 def test_measure_says_what_was_measured(theodolite, config, monkeypatch):
-    monkeypatch.setattr("theodolite.advise.measure._SECONDS", 0.01)
+    monkeypatch.setattr("theodolite.advice.measure._SECONDS", 0.01)
     outcome = theodolite("advise", config, "--measure", "--context", 4, "--threads", 1)
     assert "Measured, given" in outcome.out
     assert "tokens/s" in outcome.out

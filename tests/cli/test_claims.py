@@ -6,7 +6,7 @@ import json
 
 
 def test_list_has_every_claim_with_its_rule(theodolite):
-    from theodolite.claims import ordered
+    from theodolite.claims.contract import ordered
 
     found = json.loads(theodolite("claims", "list", "--json").out)
     assert [c["id"] for c in found] == [claim.id for claim in ordered()]

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from theodolite.cli.degree import degree
 from theodolite.errors import BadInput
-from theodolite.instruments.which_degree import DegreeRow
-from theodolite.report.degree import print_degrees, verdict
-from theodolite.report.degree_plot import draw_degrees
+from theodolite.instruments.degree.which_degree import DegreeRow
+from theodolite.report.svg.degree_plot import draw_degrees
+from theodolite.report.terminal.degree import print_degrees, verdict
 
 PROMISED = {
     *("degree", "degrees", "depth", "family", "count", "matrices", "parameters", "rank", "exact", "saturated"),

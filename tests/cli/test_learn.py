@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.small_runs import MLP, asked, checkpoints, keyed, net_file, open_groups, rows_of
-from theodolite.lab.store import Store
+from tests.lab.small_runs import MLP, asked, checkpoints, keyed, net_file, open_groups, rows_of
+from theodolite.lab.store.store import Store
 
 BASE = ["--task-arg", "bits=5", "--task-arg", "parity.relevant=2", "--width", 8, "--batch", 16, "--rows", 2]
 BASE += ["--chunk", 2, "--every", 20]
@@ -207,9 +207,9 @@ def test_failures_are_shown_at_once_and_stdout_is_one_document(start, tmp_path, 
 
 @pytest.fixture
 def learn(theodolite, monkeypatch, tmp_path):
-    from theodolite.lab.pool import Here
+    from theodolite.lab.engines.pool import Here
 
-    monkeypatch.setattr("theodolite.lab.learn.make_engine", lambda *_: Here())
+    monkeypatch.setattr("theodolite.bench.learn.make_engine", lambda *_: Here())
 
     def call(*more: object, steps: int = 40, lr: str = "2e-2", out: Path | None = None):
         return theodolite(*command(out or tmp_path / "runs", *more, steps=steps, lr=lr)[3:])

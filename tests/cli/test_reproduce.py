@@ -10,13 +10,13 @@ import typer
 from typer.testing import CliRunner
 
 from theodolite.claims import reproduce as module
+from theodolite.claims.expressivity.failures.curves import Curves
+from theodolite.claims.expressivity.failures.parity import Parity
 from theodolite.claims.reproduce import remedies, reproduce
+from theodolite.claims.tables.experiment import Experiment, Part, experiments
 from theodolite.claims.tables.failures import compared
 from theodolite.cli.reproduce import reproduce as command
 from theodolite.errors import BadInput
-from theodolite.instruments.failures import Experiment, Part, experiments
-from theodolite.instruments.failures.curves import Curves
-from theodolite.instruments.failures.parity import Parity
 
 SMALL = {
     "parity": (Part("failure-parity", Parity(5, 2, seeds=2, steps=300)),),
@@ -75,7 +75,7 @@ def test_a_folder_keeps_what_is_finished_and_a_stopped_run_goes_on(tmp_path, mon
     folder = tmp_path / "kept"
     first = reproduce(experiments=["curves"], out=folder)
     ran = []
-    from theodolite.instruments.failures import curves, parity
+    from theodolite.claims.expressivity.failures import curves, parity
 
     monkeypatch.setattr(curves, "run", lambda *a, **k: ran.append("curves"))
     real = parity.run

@@ -9,10 +9,10 @@ import json
 import pytest
 from scipy import stats
 
-from lab.members import member, stored
+from tests.bench.members import member, stored
 from theodolite.lab.cell import Row
 from theodolite.lab.group import Group
-from theodolite.lab.store import Store
+from theodolite.lab.store.store import Store
 
 LONG = "experiments_of_ours.py:GatedDeltaNetwork[v2]"  # brackets are markup to rich
 

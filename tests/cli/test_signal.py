@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from theodolite.cli.signal import signal
 from theodolite.errors import BadInput
-from theodolite.instruments.gradient import signal as measured
+from theodolite.instruments.gradient.signal import signal as measured
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(signal)

@@ -79,7 +79,7 @@ def test_every_polynomial_net_is_documented() -> None:
 
 @pytest.mark.parametrize("page", ["claims.md", "findings.md"])
 def test_every_claim_is_documented(page: str) -> None:
-    from theodolite.claims import ordered
+    from theodolite.claims.contract import ordered
 
     rows = re.findall(r"^\| ([A-Z]\d+)\b", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == [claim.id for claim in ordered()], f"docs/{page} has the rows {rows}"
@@ -87,7 +87,7 @@ def test_every_claim_is_documented(page: str) -> None:
 
 def test_the_page_of_claims_is_the_generated_one() -> None:
     """All of it but what was measured, which the slow test below measures again."""
-    from theodolite.claims import claims, ordered
+    from theodolite.claims.contract import claims, ordered
     from theodolite.report.scoreboard import claims_page
 
     text = (DOCS / "claims.md").read_text(encoding="utf-8")
@@ -157,7 +157,7 @@ def test_the_page_on_certificates_draws_what_a_certificate_means(monkeypatch: py
 
     from theodolite.field import Modulus, draw_residues
     from theodolite.field.draw import draw_prime
-    from theodolite.instruments import certificate
+    from theodolite.instruments.rank import certificate
     from theodolite.measurement import canonical
 
     space: dict = {"__name__": "documentation"}

@@ -17,10 +17,10 @@ from .blocks import PAGES, ROOT, agrees, blocks, command_tree, commands, run_com
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A folder of its own, a terminal of 80 columns, and registries that forget what a page registers."""
-    from theodolite.claims import claims
-    from theodolite.instruments.measures import measures
+    from theodolite.claims.contract import claims
+    from theodolite.measures import measures
     from theodolite.nets import nets
-    from theodolite.survey.run import sections
+    from theodolite.surveys.run import sections
     from theodolite.tasks import tasks
 
     monkeypatch.chdir(tmp_path)

@@ -7,8 +7,8 @@ import torch
 
 from theodolite.field import Modulus, draw_residues, eliminate, kernels, product
 from theodolite.field.inverse import inverse
-from theodolite.instruments.certificate import verify
-from theodolite.instruments.separation import separation_rank
+from theodolite.instruments.rank.certificate import verify
+from theodolite.instruments.rank.separation import separation_rank
 
 pytestmark = pytest.mark.gpu
 PRIMES = (2, 3, 101, 65537, 8388449, 33554393)
@@ -84,7 +84,7 @@ def test_ranks_agree_with_the_cpu(mode):
 
 
 def test_a_certificate_made_on_one_device_is_verified_on_the_other(monkeypatch):
-    monkeypatch.setattr("theodolite.instruments.certificate.BY_MINOR", 10)  # python-flint need not be there
+    monkeypatch.setattr("theodolite.instruments.rank.certificate.BY_MINOR", 10)  # python-flint need not be there
     made = separation_rank("self-attention", depth=2, width=3, tokens=4, device="cuda", certificate=True)
     for device in ("cpu", "cuda"):
         assert verify(made.certificate, device=device).lower_bound == made.rank

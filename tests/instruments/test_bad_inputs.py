@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
+from theodolite import device as device_module
+from theodolite.device import resolve_device
 from theodolite.errors import BadInput, NotEnoughMemory, NotPolynomial
-from theodolite.instruments import device as device_module
-from theodolite.instruments.device import resolve_device
-from theodolite.instruments.separation import separation_rank
+from theodolite.instruments.rank.separation import separation_rank
 from theodolite.partition import Partition
 
 SMALL = {"depth": 1, "width": 2, "tokens": 4}

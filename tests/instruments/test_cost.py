@@ -11,8 +11,8 @@ from torch import nn
 
 from theodolite.errors import BadInput
 from theodolite.instruments.cost import cost, predicted_price
-from theodolite.instruments.measures import measures
 from theodolite.measurement import Measurement
+from theodolite.measures import measure
 from theodolite.nets.load import blueprint
 from theodolite.theory.cost import PRICES
 
@@ -241,7 +241,7 @@ def test_a_users_net_of_a_built_in_name_has_no_formula():
 
 def test_the_measure_can_be_stored_and_nothing_global_is_touched():
     state = torch.random.get_rng_state()
-    row = measures["cost"]({"net": "rnn", "shape": {"width": 4}, "batch": 2}, 3, "cpu")
+    row = measure("cost", {"net": "rnn", "shape": {"width": 4}, "batch": 2}, 3, "cpu")
     assert torch.equal(torch.random.get_rng_state(), state)
     assert torch.is_grad_enabled()
     assert set(row) == {

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput, NotApplicable
-from theodolite.instruments.measures import measures
 from theodolite.instruments.symmetry import BROKEN, GROUPS, HOLDS, equivariance, predicted_symmetry, symmetries
 from theodolite.measurement import Measurement
+from theodolite.measures import measure
 from theodolite.nets import nets
 from theodolite.nets.contract import Symmetrical
 from theodolite.nets.load import load
@@ -244,10 +244,10 @@ def test_a_measurement_is_stored_and_repeated_and_nothing_global_is_touched():
 
 def test_the_measure_gives_all_groups_or_the_one_asked_for():
     config = {"net": "mlp", "shape": {"features": 4}}
-    row = measures["symmetry"](config, 0, "cpu")
+    row = measure("symmetry", config, 0, "cpu")
     assert list(row) == list(GROUPS)
     assert row["permutation"]["diagnostics"]["holds"] is False
     assert "reads a vector" in row["time-shift"]["not_applicable"]
-    one = measures["symmetry"]({**config, "group": "translation", "draws": 2}, 0, "cpu")
+    one = measure("symmetry", {**config, "group": "translation", "draws": 2}, 0, "cpu")
     assert one["diagnostics"]["draws"] == 2
     json.dumps([row, one], allow_nan=False)

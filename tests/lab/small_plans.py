@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from theodolite.lab import owner
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.group import Group
-from theodolite.lab.store import Store
+from theodolite.lab.store import owner
+from theodolite.lab.store.store import Store
 
 
 def cells_of(count: int, start: int = 0) -> list[Cell]:

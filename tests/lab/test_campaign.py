@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from theodolite.bench.learn import learn
 from theodolite.errors import BadInput, DiskFull, StoreError
-from theodolite.lab import campaign, checkpoint, store
+from theodolite.lab import campaign, checkpoint
 from theodolite.lab.campaign import Listener
 from theodolite.lab.cell import Row
-from theodolite.lab.learn import learn
-from theodolite.lab.pool import Here
-from theodolite.lab.store import Store
+from theodolite.lab.engines.pool import Here
+from theodolite.lab.store import store
+from theodolite.lab.store.store import Store
 
 from .small_runs import MLP, RNN, asked, checkpoints, keyed, net_file, open_groups, rows_of
 
@@ -29,9 +30,9 @@ NURSERY = """
 import json, os, random, signal, sqlite3, sys, time
 from pathlib import Path
 import torch
-from theodolite.lab import owner, store
+from theodolite.lab.store import owner, store
 from theodolite.lab.campaign import Listener
-from theodolite.lab.learn import learn
+from theodolite.bench.learn import learn
 
 torch.set_num_threads(1)
 store.LEFTOVER = -1.0
@@ -480,7 +481,7 @@ def test_what_a_retry_starts_from_is_the_last_checkpoint(tmp_path, alone):
 
     engine = Dying()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("theodolite.lab.learn.make_engine", lambda *_: engine)
+        patch.setattr("theodolite.bench.learn.make_engine", lambda *_: engine)
         found = learn(**MLP, out=tmp_path / "runs")
     assert submitted == [(0, 0), (36, 1), (116, 2)]
     assert keyed(found.rows) == alone
@@ -490,7 +491,7 @@ def test_what_a_retry_starts_from_is_the_last_checkpoint(tmp_path, alone):
     engine = Dying()
     engine.deaths = [20, 20, 20]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("theodolite.lab.learn.make_engine", lambda *_: engine)
+        patch.setattr("theodolite.bench.learn.make_engine", lambda *_: engine)
         found = learn(**MLP, out=tmp_path / "hopeless")
     assert [f.sentence for f in found.failures] == ["its worker died 3 times (killed, often for want of memory)"]
     assert len(found.rows) == 0

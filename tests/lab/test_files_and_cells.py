@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from theodolite.errors import BadInput
+from theodolite.files import OutputFolder, check_writable, read_json, write_text
 from theodolite.lab.cell import Cell
-from theodolite.lab.engine import run
-from theodolite.lab.files import OutputFolder, check_writable, read_json, write_text
+from theodolite.lab.run_cells import run
 
 
 def test_key_and_seed_depend_on_the_configuration_and_not_on_its_order():

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from theodolite.errors import BadInput, StoreError
-from theodolite.lab import fleet as fleets
 from theodolite.lab.campaign import Listener, run_campaign
-from theodolite.lab.fleet import Fleet, Gone, Left, Link, Remote
+from theodolite.lab.engines import fleet as fleets
+from theodolite.lab.engines.fleet import Fleet, Gone, Left, Link, Remote
+from theodolite.lab.engines.parcel import Delivery, Hello, News, Parcel, pack, receive, run_parcel
+from theodolite.lab.engines.pool import Failed, Here
 from theodolite.lab.group import Group
-from theodolite.lab.parcel import Delivery, Hello, News, Parcel, pack, receive, run_parcel
-from theodolite.lab.pool import Failed, Here
-from theodolite.lab.store import Store
+from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context, Update
 
 from .small_runs import MLP, checkpoints, net_file, open_groups, rows_of
@@ -168,7 +168,7 @@ def test_a_parcel_carries_only_the_files_of_its_group_and_a_damaged_one_is_not_t
     expected = rows_of(run, tmp_path / "here")
     cells = [row.cell for row in expected.values()]
     group = Group.of(cells, {"device": "cpu", "chunk": 2})
-    from theodolite.lab.engine import place
+    from theodolite.lab.run_cells import place
 
     (tmp_path / "checkpoints").mkdir()
     key = place(cells[0].config)

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from torch import nn
 
+from theodolite.bench.learn import learn
 from theodolite.errors import BadInput
-from theodolite.lab import pool
 from theodolite.lab.campaign import Listener
-from theodolite.lab.engine import place
+from theodolite.lab.engines import pool
+from theodolite.lab.engines.pool import Died, Failed, Here, Pool
 from theodolite.lab.group import Group
-from theodolite.lab.learn import learn
-from theodolite.lab.pool import Died, Failed, Here, Pool
-from theodolite.lab.store import Store
+from theodolite.lab.run_cells import place
+from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context
 
 from .small_runs import MLP, RNN, checkpoints, keyed, net_file, rows_of

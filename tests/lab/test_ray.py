@@ -14,13 +14,13 @@ import pytest
 import torch
 from torch import nn
 
+from theodolite.bench.learn import learn, weights_file
 from theodolite.errors import BadInput
 from theodolite.lab.campaign import Listener
 from theodolite.lab.checkpoint import read_checkpoint
-from theodolite.lab.engines import Cluster
+from theodolite.lab.engines.by_name import Cluster
 from theodolite.lab.group import Group
-from theodolite.lab.learn import learn, weights_file
-from theodolite.lab.store import Store
+from theodolite.lab.store.store import Store
 from theodolite.lab.work import Update
 
 from .small_runs import MLP, checkpoints, keyed, net_file, rows_of
@@ -129,7 +129,7 @@ def test_an_address_where_nobody_is_and_one_that_is_no_ray_are_refused(tmp_path,
     for text in ("here", "ray://head:10001", "head:"):
         with pytest.raises(BadInput, match="is not host:port"):
             learn(**MLP, out=tmp_path, engine="ray", cluster=Cluster(address=text))
-    monkeypatch.setattr("theodolite.lab.ray_engine._CONNECT", 8.0)
+    monkeypatch.setattr("theodolite.lab.engines.ray_engine._CONNECT", 8.0)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         threading.Thread(target=lambda: [mute.accept() for _ in range(3)], daemon=True).start()
         silent = f"127.0.0.1:{mute.getsockname()[1]}"

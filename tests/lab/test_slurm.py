@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from theodolite.bench.learn import learn
 from theodolite.cli.main import run as command
 from theodolite.errors import BadInput
-from theodolite.lab import slurm_job
 from theodolite.lab.campaign import Listener
-from theodolite.lab.engines import Cluster
+from theodolite.lab.engines import slurm_job
+from theodolite.lab.engines.by_name import Cluster
+from theodolite.lab.engines.mailbox import Mailbox
 from theodolite.lab.group import Group
-from theodolite.lab.learn import learn
-from theodolite.lab.mailbox import Mailbox
-from theodolite.lab.store import Store
+from theodolite.lab.store.store import Store
 from theodolite.lab.work import Update
 
 from .small_runs import MLP, checkpoints, keyed, net_file, rows_of

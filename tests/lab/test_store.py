@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from theodolite.errors import ClaimLost, StoreError, TheodoliteError
-from theodolite.lab import owner
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.group import Group
-from theodolite.lab.store import Store
+from theodolite.lab.store import owner
+from theodolite.lab.store.store import Store
 
 from .small_plans import by, cells_of, crash, keys_of, leave_a_checkpoint, row
 

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from theodolite.errors import BadInput, DiskFull, StoreError
-from theodolite.lab import database, store
 from theodolite.lab.cell import Row
-from theodolite.lab.database import Database
 from theodolite.lab.group import Group
-from theodolite.lab.schema import APPLICATION, MIGRATIONS
-from theodolite.lab.store import Store
+from theodolite.lab.store import database, store
+from theodolite.lab.store.database import Database
+from theodolite.lab.store.schema import APPLICATION, MIGRATIONS
+from theodolite.lab.store.store import Store
 
 from .small_plans import by, cells_of, keys_of, leave_a_checkpoint, one_finished, row
 

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 
 from theodolite.lab.cell import Cell
-from theodolite.lab.store import Store
+from theodolite.lab.store.store import Store
 
 # A worker: a chain of digests stands for training, so that a row is right only if the run went on from its checkpoint.
 WORK = """
 import fcntl, hashlib, json, os, random, signal, sqlite3, sys, time
 from pathlib import Path
-from theodolite.lab import store as module
+from theodolite.lab.store import store as module
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.group import Group
-from theodolite.lab.store import Store
+from theodolite.lab.store.store import Store
 
 assert "torch" not in sys.modules
 
@@ -259,7 +259,7 @@ def test_ending_without_closing_gives_the_claims_back(tmp_path):
         assert db.execute("SELECT count(*), count(owner) FROM groups").fetchone() == (1, 0)
 
 
-@pytest.mark.parametrize("name", ["store", "database", "owner", "group", "cell"])
+@pytest.mark.parametrize("name", ["store.store", "store.database", "store.owner", "group", "cell"])
 def test_the_store_needs_no_torch(name):
     script = f"import sys, theodolite.lab.{name}; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False, cwd=Path(__file__).parent).returncode == 0

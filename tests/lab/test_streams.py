@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from theodolite.bench.learn import learn
 from theodolite.errors import BadInput
 from theodolite.lab.campaign import Listener
+from theodolite.lab.engines.streams import Streams
 from theodolite.lab.group import Group
-from theodolite.lab.learn import learn
-from theodolite.lab.streams import Streams
 from theodolite.lab.work import Context, Update
 
 from .small_runs import MLP, RNN, checkpoints, keyed, net_file, rows_of

@@ -11,7 +11,7 @@ from theodolite.nets.convolution import Convolution, Window
 from theodolite.nets.gru import gru
 from theodolite.nets.load import load
 from theodolite.nets.lstm import lstm
-from theodolite.nets.positions import rotate, rotation, sinusoidal
+from theodolite.nets.parts.positions import rotate, rotation, sinusoidal
 from theodolite.nets.rnn import rnn
 from theodolite.nets.transformer import Transformer, attention
 

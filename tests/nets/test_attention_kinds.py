@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from theodolite.errors import BadInput
-from theodolite.instruments.training.pairing import pair
-from theodolite.instruments.training.trial import agreement
 from theodolite.nets import nets
-from theodolite.nets.attention_weights import entmax, softmax, sparsemax, thresholded, weighing
 from theodolite.nets.load import load, seeded
-from theodolite.nets.positions import RandomOffset, distance_bias, sinusoidal
+from theodolite.nets.parts.attention_weights import entmax, softmax, sparsemax, thresholded, weighing
+from theodolite.nets.parts.positions import RandomOffset, distance_bias, sinusoidal
 from theodolite.nets.transformer import attention
 from theodolite.tasks.contract import make_task
+from theodolite.training.pairing import pair
+from theodolite.training.trial import agreement
 
 MAPS = {kind: weighing(kind, 0.1) for kind in ("softmax", "thresholded", "sparsemax", "entmax")}
 SPARSE = {"sparsemax": (sparsemax, reference.sparsemax), "entmax": (entmax, reference.entmax15)}

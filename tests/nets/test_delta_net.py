@@ -11,7 +11,7 @@ from torch import Tensor
 from theodolite.errors import BadInput
 from theodolite.nets.delta_net import DeltaNet, DeltaRule
 from theodolite.nets.load import load
-from theodolite.nets.scan import causal_window, delta_rule
+from theodolite.nets.parts.scan import causal_window, delta_rule
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:

@@ -12,9 +12,9 @@ from torch.nn import functional
 
 from theodolite.errors import BadInput
 from theodolite.nets.equilibrium import Equilibrium
-from theodolite.nets.implicit import Solving, implicit
 from theodolite.nets.load import load
-from theodolite.nets.solvers import SOLVERS, eliminated, solve
+from theodolite.nets.parts.implicit import Solving, implicit
+from theodolite.nets.parts.solvers import SOLVERS, eliminated, solve
 
 THEIRS = {"picard": "fixed_point_iter", "anderson": "anderson", "broyden": "broyden"}
 

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput, UnknownName
-from theodolite.instruments.gradient import signal
-from theodolite.instruments.load_map import load_map
+from theodolite.instruments.fixed_points.load_map import load_map
+from theodolite.instruments.gradient.signal import signal
 from theodolite.nets.contract import canonical_arguments, nets
 from theodolite.nets.load import load, named_in_file
 

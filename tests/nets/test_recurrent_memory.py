@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.load import load
-from theodolite.nets.recurrent import Recurrent
+from theodolite.nets.parts.recurrent import Recurrent
 from theodolite.nets.stack_rnn import Slide, slide, stack_rnn
 from theodolite.nets.tape_rnn import TapeRNN, input_lengths
 

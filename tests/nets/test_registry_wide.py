@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from theodolite.field import FieldTensor, Modulus
-from theodolite.instruments.degree import line_degree
-from theodolite.instruments.draws import Draws
-from theodolite.instruments.scalar import ScalarFunction
+from theodolite.instruments.rank.line_degree import line_degree
+from theodolite.instruments.rank.points import Draws
+from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.nets import nets
 from theodolite.nets.contract import Predictable
 from theodolite.nets.load import Subject, load
@@ -212,7 +212,7 @@ def test_the_degree_is_the_predicted_one(name, shape):
 def test_a_net_that_is_not_polynomial_is_refused_over_the_field(name):
     """The registry's word is checked in both directions."""
     from theodolite.errors import NotPolynomial
-    from theodolite.instruments.rank import exact_rank
+    from theodolite.instruments.rank.exact import exact_rank
 
     with pytest.raises(NotPolynomial):
         exact_rank(load(name))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.nets.load import load
-from theodolite.nets.scan import decaying_sum, diagonal_system
+from theodolite.nets.parts.scan import decaying_sum, diagonal_system
 from theodolite.nets.state_space import FixedSystem, StateSpace
 
 SHAPES = [(1, 32), (5, 32), (8, 4), (13, 4), (7, 1), (70, 32)]

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.auxiliary import with_cost
 from theodolite.nets.load import load
-from theodolite.nets.positions import sinusoidal
+from theodolite.nets.parts.auxiliary import with_cost
+from theodolite.nets.parts.positions import sinusoidal
 from theodolite.nets.transformer import hidden_keys
 from theodolite.nets.universal_transformer import UniversalTransformer
 

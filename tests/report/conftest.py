@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from theodolite.report.page import RenderedSection, render_page
-from theodolite.survey.section import Column, Figure, Panel, Series, Summary, Table
+from theodolite.report.page.page import RenderedSection, render_page
+from theodolite.surveys.section import Column, Figure, Panel, Series, Summary, Table
 
 from .survey_example import survey_page
 

@@ -1,7 +1,7 @@
 import pytest
 
 from theodolite.report.verdict import MARKS, agreement, gather, sentence, short_names, tally
-from theodolite.survey.section import Answer
+from theodolite.surveys.section import Answer
 
 
 def asked(question: str, standing: str, agrees: bool | None = None, ability: str = "", net: str = "lstm") -> Answer:

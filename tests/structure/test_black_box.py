@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from theodolite.errors import BadInput
-from theodolite.structure.black_box import CallableSource
-from theodolite.structure.noise import estimate_noise
+from theodolite.structure.data.black_box import CallableSource
+from theodolite.structure.data.noise import estimate_noise
 
 BOX = [(-1.0, 2.0), (0.5, 3.0)]
 

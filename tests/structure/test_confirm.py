@@ -9,10 +9,10 @@ from scipy import stats
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree
 from theodolite.structure.boosting import boosting_error
-from theodolite.structure.confirm import _holm, _no_worse, _resampled, complexity, confirm
-from theodolite.structure.effort import Effort
+from theodolite.structure.fit.confirm import _holm, _no_worse, _resampled, complexity, confirm
+from theodolite.structure.fit.effort import Effort
 from theodolite.structure.result import Found
-from theodolite.tasks.constituents import ComposedFunction
+from theodolite.tasks.shared.constituents import ComposedFunction
 
 SMALL = Effort(3, 2, 80, 20, 1e10, 6, None)
 

@@ -13,9 +13,9 @@ from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.equivalence import equivalent
 from theodolite.measurement import finite
+from theodolite.structure.data.tables import LEAST_ROWS
 from theodolite.structure.discover import discover
 from theodolite.structure.result import Discovery
-from theodolite.structure.tables import LEAST_ROWS
 
 ROWS = 240
 NAMES = ("a", "b", "c", "d", "e")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from theodolite.errors import BadInput
-from theodolite.structure.black_box import CallableSource
-from theodolite.structure.evidence import gather
-from theodolite.structure.source import Gradients
+from theodolite.structure.data.black_box import CallableSource
+from theodolite.structure.data.source import Gradients
+from theodolite.structure.surrogate.evidence import gather
 
 
 def evidence_of(function, variables, points=64, ranges=None):

@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 import sympy
+from benchmarks.known_structures.feynman import FORMULAS, FeynmanFormula
+from benchmarks.known_structures.formula_structure import FormulaStructure, modular_tree, modules_of, symbolic
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.formula import Formula
-from theodolite.structure.targets.feynman import FORMULAS, FeynmanFormula
-from theodolite.structure.targets.formula_structure import FormulaStructure, modular_tree, modules_of, symbolic
 
 FEYNMAN = {formula.id: formula for formula in FORMULAS}
 DOZEN = ["I.6.20b", "I.8.14", "I.10.7", "I.11.19", "I.12.11", "I.13.4", "I.24.6", "I.27.6", "I.50.26"]

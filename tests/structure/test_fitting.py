@@ -14,13 +14,13 @@ from torch import nn
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree
-from theodolite.nets.graph_net import GraphNet
-from theodolite.structure.descent import descend
-from theodolite.structure.effort import EFFORTS, Effort, effort_named
-from theodolite.structure.fitting import Fitted, fit
-from theodolite.structure.least_squares import _Normal, least_squares
-from theodolite.structure.stacked import Stacked, start
-from theodolite.tasks.constituents import ComposedFunction
+from theodolite.nets.compositional_net import GraphNet
+from theodolite.structure.fit.descent import descend
+from theodolite.structure.fit.effort import EFFORTS, Effort, effort_named
+from theodolite.structure.fit.fitting import Fitted, fit
+from theodolite.structure.fit.least_squares import _Normal, least_squares
+from theodolite.structure.fit.stacked import Stacked, start
+from theodolite.tasks.shared.constituents import ComposedFunction
 
 TINY = Effort(2, 1, 20, 6, 1e9, 4, None)
 

@@ -11,11 +11,11 @@ import torch
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree, random_dag
-from theodolite.nets.graph_net import GraphNet
-from theodolite.structure.effort import Effort
-from theodolite.structure.fitting import drawn_folds, fit
-from theodolite.structure.guide import Guide, modules, slices
-from theodolite.structure.stacked import Stacked, start
+from theodolite.nets.compositional_net import GraphNet
+from theodolite.structure.fit.effort import Effort
+from theodolite.structure.fit.fitting import drawn_folds, fit
+from theodolite.structure.fit.guide import Guide, modules, slices
+from theodolite.structure.fit.stacked import Stacked, start
 
 PLAIN = Effort(2, 1, 60, 20, 1e10, 6, None)
 GUIDED = Effort(2, 1, 60, 20, 1e10, 6, None, guided=2)

@@ -5,8 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import sympy
-
-from theodolite.structure.targets.interaction_functions import INTERACTION_FUNCTIONS, InteractionFunction
+from benchmarks.known_structures.interaction_functions import INTERACTION_FUNCTIONS, InteractionFunction
 
 TARGETS = list(INTERACTION_FUNCTIONS.values())
 X = sympy.symbols("x1:11", real=True)

@@ -8,11 +8,11 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from theodolite.graphs import CompositionalGraph, Node
-from theodolite.structure.effects import HeldOut
-from theodolite.structure.interactions import pair_scores, predicts, propose
-from theodolite.structure.source import Array
-from theodolite.structure.summands import find_summands, summands_graph
-from theodolite.structure.surrogate import SurrogateSource, fit_surrogate
+from theodolite.structure.data.source import Array
+from theodolite.structure.search.interactions import pair_scores, predicts, propose
+from theodolite.structure.search.summands import find_summands, summands_graph
+from theodolite.structure.surrogate.effects import HeldOut
+from theodolite.structure.surrogate.surrogate import SurrogateSource, fit_surrogate
 
 NAMES = tuple(f"x{i}" for i in range(1, 6))
 

@@ -8,13 +8,13 @@ import pytest
 
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.equivalence import equivalent, recovers
-from theodolite.structure.effort import Effort
-from theodolite.structure.fitting import Fitted, fit
-from theodolite.structure.interactions import propose_from
-from theodolite.structure.moves import joins, other_kinds, splits, without
-from theodolite.structure.networks import better_folds, logarithm, network_source
+from theodolite.structure.data.source import Array
+from theodolite.structure.fit.effort import Effort
+from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.refine import settle
-from theodolite.structure.source import Array
+from theodolite.structure.search.interactions import propose_from
+from theodolite.structure.search.moves import joins, other_kinds, splits, without
+from theodolite.structure.surrogate.networks import better_folds, logarithm, network_source
 
 NAMES = ("a", "b", "c", "d")
 SMALL = Effort(folds=3, restarts=4, descent=100, polish=20, products=2e10, width=8, dense_width=None)

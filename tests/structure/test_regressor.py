@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
-from theodolite.structure.effort import Effort
+from theodolite.structure.fit.effort import Effort
 from theodolite.structure.regressor import CompositionalRegressor
 from theodolite.structure.result import Discovery
 

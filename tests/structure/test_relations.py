@@ -5,12 +5,12 @@ import pytest
 
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.equivalence import equivalent
-from theodolite.structure.black_box import CallableSource
-from theodolite.structure.evidence import gather
-from theodolite.structure.relations import Laboratory
-from theodolite.structure.search import search
-from theodolite.structure.shrink import tightest
-from theodolite.tasks.constituents import ComposedFunction
+from theodolite.structure.data.black_box import CallableSource
+from theodolite.structure.search.relations import Laboratory
+from theodolite.structure.search.search import search
+from theodolite.structure.search.shrink import tightest
+from theodolite.structure.surrogate.evidence import gather
+from theodolite.tasks.shared.constituents import ComposedFunction
 
 
 def graph_of(text):

@@ -14,8 +14,8 @@ from safetensors.numpy import save_file
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
-from theodolite.structure.effort import EFFORTS
-from theodolite.structure.fitting import fit
+from theodolite.structure.fit.effort import EFFORTS
+from theodolite.structure.fit.fitting import fit
 from theodolite.structure.result import Discovery
 from theodolite.structure.saving import FILES, check_folder, load_graph, load_model, save
 

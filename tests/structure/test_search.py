@@ -6,10 +6,10 @@ import pytest
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.equivalence import equivalent
 from theodolite.graphs.families import random_tree
-from theodolite.structure.black_box import CallableSource
-from theodolite.structure.evidence import gather
-from theodolite.structure.search import search
-from theodolite.tasks.constituents import ComposedFunction
+from theodolite.structure.data.black_box import CallableSource
+from theodolite.structure.search.search import search
+from theodolite.structure.surrogate.evidence import gather
+from theodolite.tasks.shared.constituents import ComposedFunction
 
 
 def found_in(function, ranges, variables=None, points=64, seed=0):

@@ -6,8 +6,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from theodolite.errors import BadInput
-from theodolite.structure.source import Array
-from theodolite.structure.surrogate import SurrogateSource, fit_surrogate
+from theodolite.structure.data.source import Array
+from theodolite.structure.surrogate.surrogate import SurrogateSource, fit_surrogate
 
 NAMES = ("a", "b", "c")
 
@@ -77,7 +77,7 @@ def test_a_member_has_not_seen_its_fold() -> None:
 def test_a_process_predicts_as_scikit_learn_does_with_the_same_covariance(kind: str) -> None:
     import torch
 
-    from theodolite.structure.gaussian_process import Processes, _factor, _matrix
+    from theodolite.structure.surrogate.gaussian_process import Processes, _factor, _matrix
 
     generator = np.random.default_rng(5)
     x, fresh = generator.uniform(-1, 1, (40, 3)), generator.uniform(-1, 1, (10, 3))

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from theodolite.errors import BadInput
-from theodolite.structure.tables import LEAST_ROWS, read_samples
+from theodolite.structure.data.tables import LEAST_ROWS, read_samples
 
 ROWS = 60
 

@@ -13,7 +13,7 @@ from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree, named_graph, random_dag
 from theodolite.tasks import make_task
 from theodolite.tasks.composed import Composed
-from theodolite.tasks.constituents import FLOOR, ComposedFunction
+from theodolite.tasks.shared.constituents import FLOOR, ComposedFunction
 
 MIXED = CompositionalGraph(
     ("a", "b", "c", "unused", "d"),

@@ -14,7 +14,7 @@ from theodolite.errors import BadInput
 from theodolite.tasks import Batch, Task, make_task
 from theodolite.tasks.binary_addition import BinaryAddition
 from theodolite.tasks.binary_multiplication import BinaryMultiplication
-from theodolite.tasks.positional import add, carries, count_digits, draw_positive, multiply, square_root
+from theodolite.tasks.shared.positional import add, carries, count_digits, draw_positive, multiply, square_root
 
 FAMILY = ["copy", "reverse", "duplicate", "odds-first", "bucket-sort"]
 ARITHMETIC = ["binary-addition", "binary-multiplication", "square-root", "decimal-addition"]

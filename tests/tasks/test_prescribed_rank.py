@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.instruments.separation import separation_rank
+from theodolite.instruments.rank.separation import separation_rank
 from theodolite.partition import Partition
 from theodolite.tasks import make_task
 from theodolite.tasks.prescribed_rank import EPSILONS, KINDS, PrescribedRank
-from theodolite.tasks.rank_functions import SumOfProducts, sampled_ranks, truncated_rank
+from theodolite.tasks.shared.rank_functions import SumOfProducts, sampled_ranks, truncated_rank
 
 SMALL = {
     "products": {"rank": 5, "variables": 4, "decay": 0.4},

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from theodolite.errors import BadInput
 from theodolite.tasks import make_task
-from theodolite.tasks.automata import Automaton, log_paths, random_automaton
 from theodolite.tasks.random_circuit import GATES, RandomCircuit, draw_circuit
 from theodolite.tasks.random_language import RandomLanguage
+from theodolite.tasks.shared.automata import Automaton, log_paths, random_automaton
 
 Word = tuple[int, ...]
 

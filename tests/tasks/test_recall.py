@@ -8,8 +8,8 @@ from itertools import permutations as orders
 import pytest
 import torch
 
-from theodolite.tasks.permutation import permutations
 from theodolite.tasks.recall import Recall
+from theodolite.tasks.shared.permutation import permutations
 
 
 def test_keys_differ_and_every_one_is_asked_once():

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from theodolite.errors import BadInput
 from theodolite.tasks import make_task
-from theodolite.tasks.groups import Group, Permutation, multiply, permutation_group, prefix_products
 from theodolite.tasks.parity_check import ParityCheck
+from theodolite.tasks.shared.groups import Group, Permutation, multiply, permutation_group, prefix_products
 from theodolite.tasks.word_problem import WordProblem
 
 NAMES = ["Z2", "Z3", "Z7", "Z60", "S2", "S3", "S4", "S5", "S6", "A3", "A4", "A5", "A6"]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import sympy
 
-from theodolite.instruments.growth import PRIME, _Form, growth_certificate
-from theodolite.instruments.separation import separation_rank
+from theodolite.claims.tensors.growth_certificate import PRIME, _Form, growth_certificate
+from theodolite.instruments.rank.separation import separation_rank
 from theodolite.theory.attention import theorem_7_2
 from theodolite.theory.attention_growth import (
     base_depth,

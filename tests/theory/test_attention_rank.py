@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from theodolite.claims.tensors.graded_rank import graded_rank
 from theodolite.errors import OutsideDomain
-from theodolite.instruments.graded import graded_rank
 from theodolite.theory.attention_rank import (
     graded_cap,
     heads_deficit_depth_2,

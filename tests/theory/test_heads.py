@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from theodolite.errors import OutsideDomain
 from theodolite.field import Modulus, eliminate
-from theodolite.instruments.separation import separation_rank
+from theodolite.instruments.rank.separation import separation_rank
 from theodolite.theory.cap import attention_cap
 from theodolite.theory.heads import Reading, _staircase, graded_heads_cap, heads_cap, heads_that_see_all
 

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
+from theodolite.claims.degree.known_functions import grid_matrix, value_of
 from theodolite.errors import BadInput
-from theodolite.instruments.known_functions import grid_matrix, value_of
 from theodolite.theory.operator_spectra import (
     MEHLER_RATIO,
     epsilon_rank_of,

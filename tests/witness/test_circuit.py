@@ -11,8 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from theodolite.claims.expressivity.circuit_sizes import random_circuit
 from theodolite.errors import BadInput
-from theodolite.instruments.witnesses import random_circuit
 from theodolite.nets.size import count_parameters
 from theodolite.witness.circuit import Circuit, Gate
 from theodolite.witness.compile import to_relu, to_threshold

@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from theodolite.nets.as_vector import AsVector
 from theodolite.nets.contract import ALIASES, nets
+from theodolite.nets.parts.as_vector import AsVector
 from theodolite.nets.size import count_parameters
 from theodolite.tasks import Batch, make_task
 from theodolite.tasks.contract import Task

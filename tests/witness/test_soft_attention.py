@@ -9,9 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from theodolite.claims.limits import PUBLISHED
+from theodolite.claims.expressivity.attention_limits import dyck_curve, soft_attention_curve
+from theodolite.claims.expressivity.g13_g14_g17_g18_limits import PUBLISHED
 from theodolite.errors import BadInput
-from theodolite.instruments.attention_limits import dyck_curve, soft_attention_curve
 from theodolite.tasks.dyck import Dyck
 from theodolite.witness.dyck_attention import DyckAttention
 from theodolite.witness.soft_attention import SoftAttention, predicted_logit

@@ -41,7 +41,29 @@ class Claim:
     heavy: bool = False
 
 
-claims: Registry[Claim] = Registry("claim")
+_HOMES = (
+    "tensors.t1_to_t8_bounds",
+    "tensors.t10_exact_law",
+    "degree.p1_best_degree",
+    "degree.p2_trained",
+    "degree.p3_real_degree",
+    "degree.p4_growth",
+    "degree.p5_mixer",
+    "degree.p6_monomials",
+    "degree.p7_p9_p10_epsilon",
+    "expressivity.g1_g2_g4_signal",
+    "expressivity.g3_g5_to_g8_failures",
+    "expressivity.g9_to_g11_g19_circuits",
+    "expressivity.g12_sawtooth",
+    "expressivity.g13_g14_g17_g18_limits",
+    "expressivity.g15_g16_g20_hierarchy",
+    "sparsity.s1_s10_approximation",
+    "sparsity.s2_s3_s4_known_graph",
+    "sparsity.s5_s13_masks",
+    "sparsity.s6_s7_s11_s12_structure",
+    "sparsity.p8_s8_s9_attention",
+)
+claims: Registry[Claim] = Registry("claim", homes=[f"theodolite.claims.{home}" for home in _HOMES])
 _SOURCES = "TPGS"
 
 EXPRESSIVITY = "Expressivity, complexity, learnability, "  # the source of the claims G; a place in it follows
@@ -88,7 +110,7 @@ def check_claims(
     ids: Sequence[str] | None = None, device: str = "cpu", watch: Callable[[int, int, str], None] | None = None
 ) -> list[dict[str, Any]]:
     """Measure what the claims need and decide them; all claims when no ids are given."""
-    from theodolite.lab.engine import run
+    from theodolite.lab.run_cells import run
 
     chosen = [claims[name] for name in ids] if ids else ordered()
     results = []

@@ -8,15 +8,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, get_args
 
-from theodolite.claims.tables import PublishedTable, tables
-from theodolite.claims.tables.contract import Request
+from theodolite.claims.tables.contract import PublishedTable, Request, tables
+from theodolite.claims.tables.experiment import Preset
 from theodolite.claims.tables.failures import remedies
 from theodolite.errors import BadInput
-from theodolite.instruments.failures.contract import Preset
+from theodolite.files import refuse_foreign
 from theodolite.lab.campaign import Listener, Watch, run_campaign
-from theodolite.lab.engines import Cluster, check_engine, make_engine
-from theodolite.lab.files import refuse_foreign
-from theodolite.lab.store import Store
+from theodolite.lab.engines.by_name import Cluster, check_engine, make_engine
+from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context
 from theodolite.registry import unknown
 

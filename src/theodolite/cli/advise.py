@@ -11,7 +11,7 @@ import typer
 from theodolite.cli.options import Device, Json, LogFile, Threads, Verbose, prepare, print_json
 
 if TYPE_CHECKING:
-    from theodolite.lab.files import OutputFolder
+    from theodolite.files import OutputFolder
 
 
 def advise(
@@ -42,11 +42,11 @@ def advise(
 ) -> None:
     """Judge a model's depth, width and heads before it is trained, or choose them for a budget of parameters."""
     prepare(threads if measure else None, verbose, log_file)
-    from theodolite.advise.advice import advise_shape
-    from theodolite.lab.files import OutputFolder, check_writable, write_text
+    from theodolite.advice.advice import advise_shape
+    from theodolite.files import OutputFolder, check_writable, write_text
 
     if plot is not None:
-        from theodolite.report.plane import check_suffix
+        from theodolite.report.svg.plane import check_suffix
 
         check_suffix(plot)
         check_writable(plot)
@@ -65,7 +65,7 @@ def advise(
         text = json_text.dumps(advice.config, indent=2, ensure_ascii=False) + "\n"
         written["config"] = str(_write_config(OutputFolder(out), text))
     if plot is not None:
-        from theodolite.report.plane import draw_plane
+        from theodolite.report.svg.plane import draw_plane
 
         written["plot"] = str(write_text(plot, draw_plane(advice, html=plot.suffix.lower() == ".html")))
     if json:
@@ -73,7 +73,7 @@ def advise(
         return
     from rich.console import Console
 
-    from theodolite.report.advice import print_advice
+    from theodolite.report.terminal.advice import print_advice
 
     console = Console(highlight=False)
     print_advice(console, advice)

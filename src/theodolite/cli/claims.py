@@ -25,7 +25,7 @@ app = typer.Typer(no_args_is_help=True, help="What the sources claim, and what m
 @app.command("list")
 def list_(json: Json = False) -> None:
     """List the claims with the rule each is decided by."""
-    from theodolite.claims import list_claims
+    from theodolite.claims.contract import list_claims
 
     found = list_claims()
     if json:
@@ -61,13 +61,13 @@ def check(
 ) -> None:
     """Measure what claims need and decide them by the rule fixed beforehand."""
     prepare(threads, verbose, log_file)
-    from theodolite.claims import check_claims
+    from theodolite.claims.contract import check_claims
+    from theodolite.device import resolve_device
     from theodolite.errors import BadInput, Finding
-    from theodolite.instruments.device import resolve_device
-    from theodolite.lab.files import OutputFolder, check_writable, write_text
-    from theodolite.report.page import RenderedSection, render_page
+    from theodolite.files import OutputFolder, check_writable, write_text
+    from theodolite.report.page.page import RenderedSection, render_page
     from theodolite.report.scoreboard import claims_page
-    from theodolite.survey.scoreboard import scoreboard
+    from theodolite.surveys.scoreboard import scoreboard
 
     if bool(ids) == all_:
         raise BadInput("name the claims to check, such as T4, or say --all (and not both)")

@@ -31,7 +31,7 @@ def compare(
     The two of a pair agree in task, seed, rates, optimiser and schedule, except in what A and B name.
     """
     prepare(None, verbose, log_file)
-    from theodolite.lab.compare import compare as compare_runs
+    from theodolite.bench.compare import compare as compare_runs
 
     found = compare_runs(first, second, out, task=task, metric=metric)
     if json:
@@ -39,6 +39,6 @@ def compare(
         return
     from rich.console import Console
 
-    from theodolite.report.comparison import print_comparison
+    from theodolite.report.terminal.comparison import print_comparison
 
     print_comparison(Console(highlight=False), found)

@@ -96,8 +96,8 @@ def degree(
     Each one's total degree, its exact separation rank and the cap that holds for all weights; --train adds errors.
     """
     prepare(threads, verbose, log_file)
-    from theodolite.instruments.which_degree import degree as compare
-    from theodolite.lab.files import OutputFolder
+    from theodolite.files import OutputFolder
+    from theodolite.instruments.degree.which_degree import degree as compare
 
     task_args = parse_arguments(task_arg, "--task-arg")
     folder = None if out is None else OutputFolder(out)
@@ -128,7 +128,7 @@ def degree(
     if folder is not None:
         import json as json_text
 
-        from theodolite.report.degree_plot import draw_degrees
+        from theodolite.report.svg.degree_plot import draw_degrees
 
         text = json_text.dumps([row.to_json() for row in rows], indent=2, ensure_ascii=False, allow_nan=False)
         written = [folder.write("degree.json", f"{text}\n"), folder.write("degree.svg", draw_degrees(rows))]
@@ -139,7 +139,7 @@ def degree(
         return
     from rich.console import Console
 
-    from theodolite.report.degree import print_degrees
+    from theodolite.report.terminal.degree import print_degrees
 
     console = Console(highlight=False)
     print_degrees(console, rows, notes)

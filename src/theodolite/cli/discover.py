@@ -112,7 +112,7 @@ def discover(
     files: dict[str, str] = {}
     if out is not None:
         from theodolite.report.discovery import discovery_page
-        from theodolite.report.graph_drawing import draw_graph
+        from theodolite.report.svg.graph_drawing import draw_graph
 
         options = {
             "--target": target,

@@ -20,7 +20,7 @@ from theodolite.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from theodolite.instruments.fixed_points import FixedPoints
+    from theodolite.instruments.fixed_points.fixed_points import FixedPoints
 
 _SAMPLING = "Sampling"
 
@@ -59,9 +59,9 @@ def fixed_points(
     import torch
 
     from theodolite.errors import BadInput
-    from theodolite.instruments import fixed_points as instrument
-    from theodolite.instruments.load_map import load_map
-    from theodolite.lab.files import check_writable, write_text
+    from theodolite.files import check_writable, write_text
+    from theodolite.instruments.fixed_points import fixed_points as instrument
+    from theodolite.instruments.fixed_points.load_map import load_map
 
     if basin is not None:
         if basin.suffix.lower() != ".svg":
@@ -76,7 +76,7 @@ def fixed_points(
     found = instrument.fixed_points(f, given, starts=starts, steps=steps, seed=seed, **options)
     document = {"map": map, **found.to_json()}
     if basin is not None:
-        from theodolite.report.basin import draw_basin
+        from theodolite.report.svg.basin import draw_basin
 
         plane = instrument.basin(f, given, steps=min(steps, 500), **options)
         names = [f"{_kind(a.period)} at {_point(a.point)}" for a in plane.attractors]

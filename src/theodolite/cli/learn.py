@@ -30,8 +30,8 @@ from theodolite.cli.options import (
 from theodolite.errors import BadInput, CellsFailed
 
 if TYPE_CHECKING:
+    from theodolite.bench.learn import Learning
     from theodolite.lab.campaign import Failure
-    from theodolite.lab.learn import Learning
 
 _SHAPE, _TRAINING, _EVALUATION, _RUNNING = "Shape of the nets", "Training", "Evaluation", "Running"
 
@@ -120,10 +120,10 @@ def learn(
     prepare(None, verbose, log_file)
     from rich.console import Console
 
+    from theodolite.bench.learn import learn as run_learn
+    from theodolite.bench.learn import weights_file
     from theodolite.lab.campaign import Listener
-    from theodolite.lab.engines import default_workers
-    from theodolite.lab.learn import learn as run_learn
-    from theodolite.lab.learn import weights_file
+    from theodolite.lab.engines.by_name import default_workers
 
     shape = shape_arguments({"depth": depth, "width": width, "heads": heads}, arg)
     errors = Console(stderr=True)
@@ -183,7 +183,7 @@ def learn(
 def _show(result: Learning, out: Path) -> None:
     from rich.console import Console
 
-    from theodolite.report.learning import print_learning
+    from theodolite.report.terminal.learning import print_learning
 
     console = Console()
     if result.summary:

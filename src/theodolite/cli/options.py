@@ -18,7 +18,7 @@ from rich.table import Column
 from theodolite.errors import BadInput
 
 if TYPE_CHECKING:
-    from theodolite.lab.engines import Cluster
+    from theodolite.lab.engines.by_name import Cluster
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every draw.")]
@@ -124,15 +124,15 @@ def print_json(document: Any) -> None:
 
 def cluster_of(address: str | None, slurm: Sequence[str] | None, shared: Path | None) -> Cluster:
     """What `--address`, `--slurm` and `--shared` say together."""
-    from theodolite.lab.engines import Cluster
+    from theodolite.lab.engines.by_name import Cluster
 
     return Cluster(address, parse_arguments(slurm, "--slurm"), shared)
 
 
 def provenance(device: str, engine: str = "local") -> dict[str, str]:
     """What a report says of where it was made."""
-    from theodolite.instruments.device import device_name, resolve_device
-    from theodolite.lab.engines import HERE
+    from theodolite.device import device_name, resolve_device
+    from theodolite.lab.engines.by_name import HERE
     from theodolite.measurement import Provenance
 
     told = device_name(resolve_device(device)) if engine in HERE else f"{device} ({engine})"

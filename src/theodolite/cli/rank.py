@@ -22,7 +22,7 @@ from theodolite.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from theodolite.instruments.result import RankResult
+    from theodolite.instruments.rank.result import RankResult
 
 _SHAPE, _SAMPLING = "Shape of the net", "Sampling"
 
@@ -91,8 +91,8 @@ def rank(
     Exact for polynomial networks, over a finite field, beside the bounds that theory proves.
     """
     prepare(threads, verbose, log_file)
-    from theodolite.instruments.separation import separation_rank
-    from theodolite.lab.files import check_writable, write_text
+    from theodolite.files import check_writable, write_text
+    from theodolite.instruments.rank.separation import separation_rank
     from theodolite.measurement import canonical
 
     if certificate is not None:

@@ -67,8 +67,8 @@ def reproduce(
     prepare(threads, verbose, log_file)
     from theodolite.claims.reproduce import remedies, statements
     from theodolite.claims.reproduce import reproduce as measure
-    from theodolite.instruments.failures.contract import Preset
-    from theodolite.report.published import markdown as as_markdown
+    from theodolite.claims.tables.experiment import Preset
+    from theodolite.report.terminal.published import markdown as as_markdown
 
     with progress_bar() as bar:
         results = measure(
@@ -94,8 +94,8 @@ def reproduce(
     else:
         from rich.console import Console
 
-        from theodolite.report.failures import print_failures
-        from theodolite.report.published import print_table
+        from theodolite.report.terminal.failures import print_failures
+        from theodolite.report.terminal.published import print_table
 
         console = Console(highlight=False)
         if table == "failures":

@@ -12,7 +12,7 @@ from theodolite.cli.options import Json, LogFile, Verbose, prepare, print_json
 from theodolite.errors import BadInput
 
 if TYPE_CHECKING:
-    from theodolite.lab.runs import Runs
+    from theodolite.bench.runs import Runs
 
 _STDOUT = "-"
 
@@ -41,9 +41,9 @@ def runs(
 ) -> None:
     """List what was trained: how many members solved what, or each of them, also as CSV or JSON."""
     prepare(None, verbose, log_file)
-    from theodolite.lab.files import check_writable, write_text
-    from theodolite.lab.runs import failures as stored_failures
-    from theodolite.lab.runs import runs as read_runs
+    from theodolite.bench.runs import failures as stored_failures
+    from theodolite.bench.runs import runs as read_runs
+    from theodolite.files import check_writable, write_text
 
     if failures:
         if members or csv is not None or any(v is not None for v in (net, task, status, where)):
@@ -83,7 +83,7 @@ def _pairs(texts: Sequence[str] | None) -> dict[str, str]:
 def _show(found: Runs, members: bool) -> None:
     from rich.console import Console
 
-    from theodolite.report.learning import print_learning, print_members
+    from theodolite.report.terminal.learning import print_learning, print_members
 
     console = Console(highlight=False)
     if not found.rows:

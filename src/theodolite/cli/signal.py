@@ -21,7 +21,7 @@ from theodolite.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from theodolite.instruments.gradient import Signal
+    from theodolite.instruments.gradient.signal import Signal
 
 _SHAPE, _OTHER = "Shape of the net", "Classes other than parity"
 
@@ -64,7 +64,7 @@ def signal(
     puts on it. For parities exact, over all 2^bits of them at once.
     """
     prepare(threads, verbose, log_file)
-    from theodolite.instruments.gradient import signal as measure
+    from theodolite.instruments.gradient.signal import signal as measure
 
     shape = shape_arguments({"depth": depth, "width": width, "heads": heads}, arg)
     with progress_bar() as bar:

@@ -28,7 +28,7 @@ from theodolite.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from theodolite.survey.run import Survey
+    from theodolite.surveys.run import Survey
 
 
 def survey(
@@ -70,12 +70,12 @@ def survey(
     """
     prepare(None, verbose, log_file)
     from theodolite.errors import BadInput
+    from theodolite.files import OutputFolder
     from theodolite.lab.campaign import Listener
-    from theodolite.lab.engines import default_workers
-    from theodolite.lab.files import OutputFolder
-    from theodolite.report.page import RenderedSection, render_page
-    from theodolite.survey.run import run_survey
-    from theodolite.survey.section import Preset
+    from theodolite.lab.engines.by_name import default_workers
+    from theodolite.report.page.page import RenderedSection, render_page
+    from theodolite.surveys.run import run_survey
+    from theodolite.surveys.section import Preset
 
     with progress_bar() as bar:
         result = run_survey(
@@ -144,8 +144,8 @@ def _document(result: Survey, report: Path) -> dict[str, Any]:
 def _show(result: Survey, report: Path, tables: bool) -> None:
     from rich.console import Console
 
-    from theodolite.report.cards import print_cards
-    from theodolite.report.terminal import print_summary
+    from theodolite.report.terminal.cards import print_cards
+    from theodolite.report.terminal.tables import print_summary
 
     console = Console()
     print_cards(console, result.answers, result.nets, result.facts)

@@ -24,8 +24,8 @@ def verify(
     """Check a certificate of a separation rank: exit 0 if it proves its lower bound, 1 if it is refused."""
     prepare(threads, verbose, log_file)
     from theodolite.errors import CertificateRefused
-    from theodolite.instruments.certificate import verify as check
-    from theodolite.lab.files import read_json
+    from theodolite.files import read_json
+    from theodolite.instruments.rank.certificate import verify as check
 
     document = read_json(file, "a certificate")
     try:

@@ -25,11 +25,10 @@ from scipy import stats
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput
-from theodolite.instruments.device import device_name, resolve_device
-from theodolite.instruments.drawn import call, draw_tokens, drawn, features_of, output_of
-from theodolite.instruments.measures import measures
-from theodolite.instruments.memory import state_size
+from theodolite.instruments.random_nets import call, draw_tokens, drawn, features_of, output_of
+from theodolite.instruments.state_size import state_size
 from theodolite.measurement import Measurement, Provenance, seed_of
 from theodolite.nets.load import Blueprint, blueprint
 from theodolite.nets.size import count_parameters
@@ -283,8 +282,7 @@ def _fields(row: Measurement) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__dataclass_fields__}
 
 
-@measures.register("cost")
-def _cost(config: Mapping[str, Any], seed: int, device: str, progress: Any = None) -> dict[str, Any]:
+def measure_cost(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
     """config: net, shape, and any option of `cost`."""
     options = {k: v for k, v in config.items() if k not in ("net", "shape")}
     found = cost(config["net"], seed=seed, device=device, **options, **config.get("shape", {}))

@@ -22,10 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput, NotApplicable
-from theodolite.instruments.device import device_name, resolve_device
-from theodolite.instruments.drawn import draw_tokens, drawn, features_of, output_of
-from theodolite.instruments.measures import measures
+from theodolite.instruments.random_nets import draw_tokens, drawn, features_of, output_of
 from theodolite.measurement import Measurement, Provenance, seed_of
 from theodolite.nets.contract import Symmetrical, Symmetry
 from theodolite.nets.load import Blueprint, blueprint
@@ -198,8 +197,7 @@ def _require_repeatable(plan: Blueprint, module: nn.Module, x: Tensor, output: T
         )
 
 
-@measures.register("symmetry")
-def _symmetry(config: Mapping[str, Any], seed: int, device: str, progress: Any = None) -> dict[str, Any]:
+def measure_symmetry(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
     """config: net, shape, group (all of them if it is not there), and any option of `equivariance`."""
     options = {k: v for k, v in config.items() if k not in ("net", "shape", "group")}
     options = {**options, "seed": seed, "device": device, **config.get("shape", {})}

@@ -1,1 +1,1 @@
-"""Plans, the engine that runs them, and every file that is written; nothing here knows what a measure computes."""
+"""Campaigns: cells, the groups they run in, the store that keeps them, the engines that run them, checkpoints."""

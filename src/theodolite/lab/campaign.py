@@ -12,11 +12,11 @@ from typing import Any
 
 from theodolite.errors import ClaimLost, StoreError, TheodoliteError
 from theodolite.lab.cell import Cell, Row
-from theodolite.lab.engine import describe
+from theodolite.lab.condition import TRAINING
+from theodolite.lab.engines.pool import Died, Engine, Failed, Message, Paused
 from theodolite.lab.group import Group
-from theodolite.lab.lane import TRAINING
-from theodolite.lab.pool import Died, Engine, Failed, Message, Paused
-from theodolite.lab.store import Store
+from theodolite.lab.run_cells import describe
+from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context, Update, plan, trial_name
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from theodolite.errors import DiskFull, StoreError
-from theodolite.lab.database import DISK_FULL
+from theodolite.lab.store.database import DISK_FULL
 
 SUM = "theodolite.crc32"  # safetensors itself would read flipped bits without a word
 

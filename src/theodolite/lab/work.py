@@ -13,12 +13,19 @@ from typing import Any
 import torch
 from torch import nn
 
+from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput
-from theodolite.instruments.device import device_name, resolve_device
-from theodolite.instruments.training.optimiser import Rates, Rule
-from theodolite.instruments.training.pairing import Pairing, pair
-from theodolite.instruments.training.program import Batching
-from theodolite.instruments.training.session import (
+from theodolite.lab.cell import Cell, Row
+from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
+from theodolite.lab.condition import TRAINING, lane
+from theodolite.lab.group import Group
+from theodolite.lab.run_cells import place, run
+from theodolite.measurement import Provenance, canonical
+from theodolite.tasks.contract import make_task
+from theodolite.training.optimiser import Rates, Rule
+from theodolite.training.pairing import Pairing, pair
+from theodolite.training.program import Batching
+from theodolite.training.session import (
     Finished,
     Look,
     MemberSpec,
@@ -26,14 +33,7 @@ from theodolite.instruments.training.session import (
     Session,
     recorded_batching,
 )
-from theodolite.instruments.training.trial import Trial, try_sizes
-from theodolite.lab.cell import Cell, Row
-from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
-from theodolite.lab.engine import place, run
-from theodolite.lab.group import Group
-from theodolite.lab.lane import TRAINING, lane
-from theodolite.measurement import Provenance, canonical
-from theodolite.tasks.contract import make_task
+from theodolite.training.trial import Trial, try_sizes
 
 logger = logging.getLogger(__name__)
 

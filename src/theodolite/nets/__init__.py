@@ -6,8 +6,6 @@ from theodolite.nets import (
     degree_attention,
     delta_net,
     equilibrium,
-    graph_net,
-    graph_network,
     gru,
     linear_transformer,
     lstm,
@@ -25,6 +23,8 @@ from theodolite.nets import (
     transformer,
     universal_transformer,
 )
+from theodolite.nets import compositional_net as graph_net
+from theodolite.nets import message_passing as graph_network
 from theodolite.nets.contract import NetEntry, Prediction, list_nets, nets
 
 __all__ = [

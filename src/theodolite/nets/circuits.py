@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.contract import Prediction, Symmetry, positive, register
-from theodolite.nets.projection import readout
+from theodolite.nets.parts.projection import readout
 from theodolite.partition import Partition
 from theodolite.theory.circuits import convolutional_cap, recurrent_cap, recurrent_degrees
 

@@ -12,9 +12,9 @@ from torch.nn import functional
 
 from theodolite.errors import BadInput
 from theodolite.nets.contract import Symmetry, choice, positive, register
-from theodolite.nets.implicit import Solving, implicit
-from theodolite.nets.positions import rotate, rotation, sinusoidal
-from theodolite.nets.solvers import SOLVERS, Map
+from theodolite.nets.parts.implicit import Solving, implicit
+from theodolite.nets.parts.positions import rotate, rotation, sinusoidal
+from theodolite.nets.parts.solvers import SOLVERS, Map
 from theodolite.nets.transformer import Turns, attention, attention_symmetries, check_blocks, hidden_keys
 from theodolite.theory.sensitivity import InfluenceLaw, no_law
 

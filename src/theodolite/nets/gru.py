@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import register
-from theodolite.nets.recurrent import Recurrent, runs_alone, start_uniformly
+from theodolite.nets.parts.recurrent import Recurrent, runs_alone, start_uniformly
 
 
 class GRULayer(nn.Module):

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import Symmetry, choice, positive, register
-from theodolite.nets.positions import sinusoidal
+from theodolite.nets.parts.positions import sinusoidal
 from theodolite.nets.transformer import TransformerBlock, attention_symmetries, check_blocks
 from theodolite.theory.cost import CHUNK
 from theodolite.theory.sensitivity import InfluenceLaw, attention_law

@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import Prediction, Symmetry, positive, register
-from theodolite.nets.degrees import Degrees, block_degrees, known_count, total_degree
+from theodolite.nets.parts.degrees import Degrees, block_degrees, known_count, total_degree
+from theodolite.nets.parts.projection import embedding, readout
 from theodolite.nets.polynomial_mlp import ProductLayer
-from theodolite.nets.projection import embedding, readout
 from theodolite.partition import Partition
 from theodolite.theory.cap import homogeneous_cap
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.contract import Prediction, Symmetry, positive, register
-from theodolite.nets.degrees import Degrees, at_least_two, block_degrees, known_count, total_degree
-from theodolite.nets.projection import embedding, readout
+from theodolite.nets.parts.degrees import Degrees, at_least_two, block_degrees, known_count, total_degree
+from theodolite.nets.parts.projection import embedding, readout
 from theodolite.partition import Partition
 from theodolite.theory.cap import homogeneous_cap
 

@@ -28,8 +28,8 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.contract import Symmetry, choice, number_list, positive, register
-from theodolite.nets.degrees import Degrees, known_count
-from theodolite.nets.projection import embedding
+from theodolite.nets.parts.degrees import Degrees, known_count
+from theodolite.nets.parts.projection import embedding
 
 POWERS = ("share", "signed", "learnt")
 _MODULATION = 0.5  # root mean square, at first, of what the factors but the first add to their 1, all of them together

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import choice, register
-from theodolite.nets.recurrent import Recurrent, runs_alone, start_uniformly
+from theodolite.nets.parts.recurrent import Recurrent, runs_alone, start_uniformly
 
 
 class RNNLayer(nn.Module):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.contract import Prediction, Symmetry, positive, register
-from theodolite.nets.projection import embedding, readout
+from theodolite.nets.parts.projection import embedding, readout
 from theodolite.partition import Partition
 from theodolite.theory.attention import attention_bounds, degree
 from theodolite.theory.attention_rank import separation_cap

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import positive, register
-from theodolite.nets.recurrent import Controller, Recurrent
+from theodolite.nets.parts.recurrent import Controller, Recurrent
 
 ACTIONS = ("push", "stay", "pop")
 

@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import Symmetry, positive, register
-from theodolite.nets.recurrent import recurrent_symmetries
-from theodolite.nets.residual import ResidualBlock
-from theodolite.nets.scan import causal_window, decaying_sum, diagonal_system
+from theodolite.nets.parts.recurrent import recurrent_symmetries
+from theodolite.nets.parts.residual import ResidualBlock
+from theodolite.nets.parts.scan import causal_window, decaying_sum, diagonal_system
 from theodolite.nets.transformer import check_blocks
 from theodolite.theory.sensitivity import InfluenceLaw, no_law
 

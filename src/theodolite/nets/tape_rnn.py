@@ -15,7 +15,13 @@ from jaxtyping import Bool, Complex, Float, Int
 from torch import Tensor, nn
 
 from theodolite.nets.contract import Symmetry, positive, register
-from theodolite.nets.recurrent import Controller, recurrent_influence, recurrent_symmetries, stacked, start_by_inputs
+from theodolite.nets.parts.recurrent import (
+    Controller,
+    recurrent_influence,
+    recurrent_symmetries,
+    stacked,
+    start_by_inputs,
+)
 from theodolite.theory.sensitivity import InfluenceLaw
 
 ACTIONS = ("stay", "forward", "back", "jump forward", "jump back")

@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.attention_weights import Weighing, softmax, weighing
 from theodolite.nets.contract import NetEntry, Symmetry, choice, nets, positive, register
-from theodolite.nets.positions import Places, Turns, rotate
+from theodolite.nets.parts.attention_weights import Weighing, softmax, weighing
+from theodolite.nets.parts.positions import Places, Turns, rotate
 from theodolite.theory.sensitivity import InfluenceLaw, attention_law, no_law
 
 

@@ -15,9 +15,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.auxiliary import with_cost
 from theodolite.nets.contract import Symmetry, positive, register
-from theodolite.nets.positions import Places, sinusoidal
+from theodolite.nets.parts.auxiliary import with_cost
+from theodolite.nets.parts.positions import Places, sinusoidal
 from theodolite.nets.transformer import (
     TransformerBlock,
     attention_symmetries,

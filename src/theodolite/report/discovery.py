@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.text import Text
 
 from theodolite.graphs import CompositionalGraph
-from theodolite.report.graph_drawing import draw_graph, sketch_graph
-from theodolite.report.noted import NotedRow, print_noted, widths
 from theodolite.report.numbers import DASH, exact_value, format_value
+from theodolite.report.svg.graph_drawing import draw_graph, sketch_graph
+from theodolite.report.terminal.noted import NotedRow, print_noted, widths
 from theodolite.structure.result import Discovery
 from theodolite.version import __version__
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import jinja2
 
-from theodolite.claims import claims
+from theodolite.claims.contract import claims
 from theodolite.version import __version__
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from theodolite.report.numbers import DASH
-from theodolite.survey.section import Answer, Standing
+from theodolite.surveys.section import Answer, Standing
 
 # A mark and a word for each, so that neither colour nor a font with every sign is needed.
 MARKS: Mapping[Standing, tuple[str, str]] = {

@@ -13,17 +13,17 @@ import numpy as np
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.nets.load import named_in_file
-from theodolite.structure.black_box import CallableSource
 from theodolite.structure.boosting import boosting_error
-from theodolite.structure.confirm import Confirmation, confirm
-from theodolite.structure.effort import effort_named
-from theodolite.structure.evidence import gather
-from theodolite.structure.guide import Guide
+from theodolite.structure.data.black_box import CallableSource
+from theodolite.structure.data.source import Array
+from theodolite.structure.data.tables import LEAST_ROWS, Samples, read_samples
+from theodolite.structure.fit.confirm import Confirmation, confirm
+from theodolite.structure.fit.effort import effort_named
+from theodolite.structure.fit.guide import Guide
 from theodolite.structure.refine import settle
 from theodolite.structure.result import Discovery, Found
-from theodolite.structure.search import search
-from theodolite.structure.source import Array
-from theodolite.structure.tables import LEAST_ROWS, Samples, read_samples
+from theodolite.structure.search.search import search
+from theodolite.structure.surrogate.evidence import gather
 
 Progress = Callable[[float, float, str], None]
 TEST_SHARE = 0.2

@@ -21,18 +21,18 @@ from scipy import stats
 from theodolite.graphs import CompositionalGraph
 from theodolite.graphs.equivalence import structure_key
 from theodolite.graphs.graph import Kind
-from theodolite.structure.confirm import Confirmation, complexity, confirm
-from theodolite.structure.effects import HeldOut
-from theodolite.structure.effort import TRIAL, Effort, effort_named
-from theodolite.structure.fitting import Fitted, fit
-from theodolite.structure.guide import Guide
-from theodolite.structure.interactions import LEVEL, measure_interactions, one_sign, propose, propose_from
-from theodolite.structure.moves import joins, other_kinds, splits, without
-from theodolite.structure.nesting import turns
-from theodolite.structure.networks import Networks, better_folds, logarithm, network_source
+from theodolite.structure.data.source import Array
+from theodolite.structure.fit.confirm import Confirmation, complexity, confirm
+from theodolite.structure.fit.effort import TRIAL, Effort, effort_named
+from theodolite.structure.fit.fitting import Fitted, fit
+from theodolite.structure.fit.guide import Guide
 from theodolite.structure.result import Found
-from theodolite.structure.source import Array
-from theodolite.structure.surrogate import FEW, SurrogateSource, fit_surrogate
+from theodolite.structure.search.interactions import LEVEL, measure_interactions, one_sign, propose, propose_from
+from theodolite.structure.search.moves import joins, other_kinds, splits, without
+from theodolite.structure.search.nesting import turns
+from theodolite.structure.surrogate.effects import HeldOut
+from theodolite.structure.surrogate.networks import Networks, better_folds, logarithm, network_source
+from theodolite.structure.surrogate.surrogate import FEW, SurrogateSource, fit_surrogate
 
 Progress = Callable[[int, int, str], None]
 LEAST_ROWS = 50  # fewer cannot tell one graph from another

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
-from theodolite.structure.confirm import Confirmation
-from theodolite.structure.effort import EFFORTS, TRIAL, Effort, effort_named
-from theodolite.structure.fitting import LEAST_ROWS, Fitted, fit
+from theodolite.structure.fit.confirm import Confirmation
+from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
+from theodolite.structure.fit.fitting import LEAST_ROWS, Fitted, fit
 from theodolite.structure.result import Discovery, Found
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from theodolite.graphs import CompositionalGraph
 
 if TYPE_CHECKING:
-    from theodolite.structure.fitting import Fitted
+    from theodolite.structure.fit.fitting import Fitted
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from theodolite.errors import BadInput
+from theodolite.files import OutputFolder, read_json
 from theodolite.graphs import CompositionalGraph
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
-from theodolite.lab.files import OutputFolder, read_json
 from theodolite.measurement import finite
-from theodolite.structure.fitting import Fitted
+from theodolite.structure.fit.fitting import Fitted
 from theodolite.structure.result import Discovery
 
 GRAPH, MODEL, DISCOVERY = "graph.json", "model.safetensors", "discovery.json"

@@ -8,8 +8,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from theodolite.tasks.contract import tasks
-from theodolite.tasks.positional import add
-from theodolite.tasks.two_numbers import TwoNumbers, in_all_together
+from theodolite.tasks.shared.positional import add
+from theodolite.tasks.shared.two_numbers import TwoNumbers, in_all_together
 
 
 @tasks.register("binary-addition")

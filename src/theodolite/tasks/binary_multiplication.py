@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from theodolite.tasks.contract import tasks
-from theodolite.tasks.positional import count_digits, multiply, unpack
-from theodolite.tasks.two_numbers import TwoNumbers
+from theodolite.tasks.shared.positional import count_digits, multiply, unpack
+from theodolite.tasks.shared.two_numbers import TwoNumbers
 
 _COUNTED = 16  # digits of two numbers whose products are all looked at
 _NODES = 12  # digits of the shorter number below which all its values are taken

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.strings import read_then_answer, string_spec
 
 PLUS, MINUS, TIMES, OPEN, CLOSE = range(5)  # ids after those of the digits
 

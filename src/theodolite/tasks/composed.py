@@ -13,8 +13,8 @@ import torch
 
 from theodolite.errors import BadInput
 from theodolite.graphs.families import named_graph
-from theodolite.tasks.constituents import BEND, ComposedFunction, Constituent
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.shared.constituents import BEND, ComposedFunction, Constituent
 
 MOST_VARIABLES = 256
 

@@ -10,8 +10,8 @@ import torch
 
 from theodolite.errors import BadInput
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.permutation import permutations
 from theodolite.tasks.recall import then_ask
+from theodolite.tasks.shared.permutation import permutations
 
 
 @tasks.register("compression")

@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_length, check_training_lengths, tasks
-from theodolite.tasks.strings import string_spec
+from theodolite.tasks.shared.strings import string_spec
 
 
 @tasks.register("anbn")

@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.positional import add, to_number
-from theodolite.tasks.strings import read_then_answer
+from theodolite.tasks.shared.positional import add, to_number
+from theodolite.tasks.shared.strings import read_then_answer
 
 
 @tasks.register("decimal-addition")

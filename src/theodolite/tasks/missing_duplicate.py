@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.strings import read_then_answer, string_spec
 
 
 @tasks.register("missing-duplicate")

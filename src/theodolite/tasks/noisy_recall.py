@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
-from theodolite.tasks.permutation import permutations
 from theodolite.tasks.recall import check_pairs, draw_pairs, then_ask
+from theodolite.tasks.shared.permutation import permutations
 
 
 @tasks.register("noisy-recall")

@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_length, check_training_lengths, tasks
-from theodolite.tasks.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.strings import read_then_answer, string_spec
 
 
 @tasks.register("parity-check")

@@ -14,8 +14,8 @@ from theodolite.errors import BadInput
 from theodolite.partition import Partition
 from theodolite.registry import unknown
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
-from theodolite.tasks.rank_factors import Factors, Monomials, OrthonormalPolynomials, Waves, basis_size
-from theodolite.tasks.rank_functions import (
+from theodolite.tasks.shared.rank_factors import Factors, Monomials, OrthonormalPolynomials, Waves, basis_size
+from theodolite.tasks.shared.rank_functions import (
     SampledRank,
     SumOfProducts,
     Teacher,

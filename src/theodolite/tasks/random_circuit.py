@@ -14,7 +14,7 @@ import torch
 from theodolite.errors import BadInput
 from theodolite.tasks.boolean import solved_share
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
-from theodolite.tasks.tables import on_device
+from theodolite.tasks.shared.tables import on_device
 
 MOST_BITS = 16
 MOST_GATES = 256

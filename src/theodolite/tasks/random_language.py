@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
-from theodolite.tasks.automata import Automaton, edit_walk, log_paths, random_automaton
 from theodolite.tasks.boolean import solved_share
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.strings import read_then_answer, string_spec
-from theodolite.tasks.tables import on_device
+from theodolite.tasks.shared.automata import Automaton, edit_walk, log_paths, random_automaton
+from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.tables import on_device
 
 MOST_STATES = 16
 MOST_SYMBOLS = 4

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.strings import read_then_answer, string_spec
 
 
 @dataclass(frozen=True)

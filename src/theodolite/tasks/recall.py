@@ -11,7 +11,7 @@ from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.permutation import permutations
+from theodolite.tasks.shared.permutation import permutations
 
 
 @tasks.register("recall")

@@ -9,8 +9,8 @@ from typing import ClassVar
 import torch
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.permutation import permutations
-from theodolite.tasks.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.permutation import permutations
+from theodolite.tasks.shared.strings import read_then_answer, string_spec
 
 
 @tasks.register("selective-copy")

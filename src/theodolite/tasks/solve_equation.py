@@ -10,7 +10,7 @@ import torch
 
 from theodolite.tasks.bracket_arithmetic import check_operations, draw_expressions, value_of
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.strings import read_then_answer, string_spec
 
 
 @tasks.register("solve-equation")

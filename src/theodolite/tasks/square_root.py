@@ -11,8 +11,8 @@ from typing import ClassVar
 import torch
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_length, check_training_lengths, tasks
-from theodolite.tasks.positional import draw_positive, square_root
-from theodolite.tasks.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.positional import draw_positive, square_root
+from theodolite.tasks.shared.strings import read_then_answer, string_spec
 
 
 @tasks.register("square-root")

@@ -13,8 +13,8 @@ import torch
 from theodolite.errors import BadInput
 from theodolite.registry import unknown
 from theodolite.tasks.contract import Batch, TaskSpec, check_length, check_training_lengths, tasks
-from theodolite.tasks.groups import multiply, permutation_group, prefix_products
-from theodolite.tasks.tables import on_device
+from theodolite.tasks.shared.groups import multiply, permutation_group, prefix_products
+from theodolite.tasks.shared.tables import on_device
 
 
 @tasks.register("word-problem")

@@ -14,13 +14,16 @@ from theodolite.nets.size import count_parameters
 from theodolite.registry import unknown
 from theodolite.tasks.boolean import FUNCTIONS
 from theodolite.tasks.contract import Task, make_task, tasks
+from theodolite.witness import attention_nets, boolean_nets
 from theodolite.witness.attention_nets import REMARKS
 from theodolite.witness.boolean_tasks import settings
-from theodolite.witness.contract import Impossible, Witness
+from theodolite.witness.contract import Impossible, Witness, architectures, constructions
 from theodolite.witness.domain import MOST_INPUTS, SAMPLES
-from theodolite.witness.registered import ARGUMENTS, architectures, constructions
 from theodolite.witness.registered_nets.boolean_programs import too_large
 from theodolite.witness.verify import Verification, verify_network
+
+# What a user may ask of the architectures that only witnesses have.
+_ARGUMENTS: Mapping[str, tuple[str, ...]] = {**boolean_nets.ARGUMENTS, "soft-attention": attention_nets.ARGUMENTS}
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ def _shape(net: str, given: dict[str, Any]) -> dict[str, Any]:
         raise BadInput(f"witnesses are known for built-in nets alone, not for '{net}': name one of 'theodolite nets'")
     if net not in architectures():
         raise BadInput(unknown("net", net, sorted({*architectures(), *nets})))
-    return canonical_arguments(net, given, dict.fromkeys(ARGUMENTS.get(net, ())))
+    return canonical_arguments(net, given, dict.fromkeys(_ARGUMENTS.get(net, ())))
 
 
 def _wrong(check: Verification) -> str:
@@ -159,3 +162,10 @@ def _of_witness(found: Witness, check: Verification, asked: Mapping[str, Any]) -
 
 def _finished(started: float, **values: Any) -> Expression:
     return Expression(**values, seconds=round(time.perf_counter() - started, 3))
+
+
+def measure_express(config: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """config: task, net, and optionally task_args and shape."""
+    options = {"task_args": config.get("task_args"), **config.get("shape", {})}
+    found = express(config["task"], config["net"], seed=seed, **options).to_json()
+    return {name: value for name, value in found.items() if name != "seconds"}

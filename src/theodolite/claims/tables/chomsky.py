@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from theodolite.claims.tables import chomsky_published as paper
 from theodolite.claims.tables.contract import tables
+from theodolite.claims.tables.experiment import Preset
+from theodolite.claims.tables.length_generalisation_published import SOLVED
+from theodolite.claims.tables.published_score import Score, find
 from theodolite.claims.tables.trained import Entry, TrainedTable, Training, falls_short, spread_lengths, statement
-from theodolite.instruments.failures.contract import Preset
-from theodolite.theory import chomsky as paper
-from theodolite.theory.learnability import SOLVED
-from theodolite.theory.scores import Score, find
 
 EXTRA = ("delta-net", "state-space")  # not in the paper; later papers ran relatives of them on the regular tasks
 RATES = (3e-3, 1e-3, 3e-4)

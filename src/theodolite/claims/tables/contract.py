@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from theodolite.instruments.failures.contract import Preset
+from theodolite.claims.tables.experiment import Preset
 from theodolite.lab.campaign import Outcome
 from theodolite.lab.cell import Cell
 from theodolite.registry import Registry
@@ -52,4 +52,5 @@ class PublishedTable:
     quick: tuple[str, ...] | None = None
 
 
-tables: Registry[PublishedTable] = Registry("table")
+_HOMES = ("chomsky", "failures", "recall", "universal_transformer")
+tables: Registry[PublishedTable] = Registry("table", homes=[f"theodolite.claims.tables.{home}" for home in _HOMES])

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from theodolite.claims.expressivity.failures.remedies import balance
+from theodolite.claims.tables import failures_published as published
 from theodolite.claims.tables.contract import Plan, PublishedTable, Request, Result, tables
-from theodolite.instruments.failures import Part, experiments
-from theodolite.instruments.failures.remedies import balance
+from theodolite.claims.tables.experiment import Part, experiments
 from theodolite.lab.cell import Cell, Row
-from theodolite.theory import failures as published
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from theodolite.claims.tables import recall_published as paper
 from theodolite.claims.tables.contract import tables
+from theodolite.claims.tables.experiment import Preset
+from theodolite.claims.tables.published_score import Score, find
 from theodolite.claims.tables.trained import Entry, TrainedTable, Training, falls_short, statement
-from theodolite.instruments.failures.contract import Preset
-from theodolite.theory import recall_published as paper
-from theodolite.theory.scores import Score, find
 
 GRID = "pairs"  # the experiment over widths and numbers of pairs
 NETS = ("transformer", "linear-transformer", "delta-net", "state-space", "lstm")

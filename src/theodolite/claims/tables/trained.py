@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from theodolite.bench.plan import TrainingPlan, plan_training
+from theodolite.bench.summary import summarise
 from theodolite.claims.tables.contract import Plan, PublishedTable, Request, Result
+from theodolite.claims.tables.experiment import Preset
+from theodolite.claims.tables.length_generalisation_published import Published, agreement
+from theodolite.claims.tables.published_score import Score
 from theodolite.errors import TheodoliteError
-from theodolite.instruments.failures.contract import Preset
-from theodolite.instruments.statistics import wilson
-from theodolite.instruments.training.optimiser import Rates, Rule
-from theodolite.instruments.training.session import Schedule
 from theodolite.lab.campaign import Outcome
 from theodolite.lab.cell import Cell, Row
-from theodolite.lab.summary import summarise
-from theodolite.lab.training_plan import TrainingPlan, plan_training
+from theodolite.statistics.intervals import wilson
 from theodolite.tasks.contract import Task, make_task
-from theodolite.theory.learnability import Published, agreement
-from theodolite.theory.scores import Score
+from theodolite.training.optimiser import Rates, Rule
+from theodolite.training.session import Schedule
 
 RULE = Rule(name="adamw", clip=1.0)  # AdamW without decay is Adam
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from theodolite.claims.tables import universal_transformer_published as paper
 from theodolite.claims.tables.contract import tables
+from theodolite.claims.tables.experiment import Preset
+from theodolite.claims.tables.published_score import Score, find
 from theodolite.claims.tables.trained import Entry, TrainedTable, Training, falls_short, statement
-from theodolite.instruments.failures.contract import Preset
-from theodolite.theory import universal_transformer as paper
-from theodolite.theory.scores import Score, find
 
 TRAINING: dict[Preset, Training] = {
     "quick": Training(steps=1_200, batch=64, seeds=2, rates=(5e-3, 2e-3), rows=64),

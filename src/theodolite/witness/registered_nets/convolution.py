@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.nets.as_vector import AsVector
 from theodolite.nets.contract import canonical_arguments, nets
+from theodolite.nets.parts.as_vector import AsVector
 from theodolite.nets.size import count_parameters
 from theodolite.tasks.contract import Task
 from theodolite.witness.contract import Impossible, Witness, constructs

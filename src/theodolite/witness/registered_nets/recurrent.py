@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from theodolite.nets.as_vector import AsVector
+from theodolite.nets.parts.as_vector import AsVector
 from theodolite.nets.size import count_parameters
 from theodolite.tasks.contract import Task
 from theodolite.theory.boolean import automaton_units

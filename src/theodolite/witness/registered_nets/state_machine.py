@@ -8,9 +8,9 @@ from typing import Any
 from theodolite.tasks.boolean import Boolean
 from theodolite.tasks.contract import Task
 from theodolite.tasks.dyck import Dyck
-from theodolite.tasks.groups import permutation_group
 from theodolite.tasks.parity import Parity
 from theodolite.tasks.parity_check import ParityCheck
+from theodolite.tasks.shared.groups import permutation_group
 from theodolite.tasks.word_problem import WordProblem
 from theodolite.witness.registered_nets.machine import MOST_ARROWS, StateMachine
 from theodolite.witness.registered_nets.regular import regular_machine

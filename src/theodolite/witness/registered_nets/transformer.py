@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from theodolite.nets.as_vector import AsVector
 from theodolite.nets.contract import canonical_arguments, nets
-from theodolite.nets.positions import sinusoidal
+from theodolite.nets.parts.as_vector import AsVector
+from theodolite.nets.parts.positions import sinusoidal
 from theodolite.nets.size import count_parameters
 from theodolite.tasks.contract import Task
 from theodolite.witness.contract import Witness, constructs

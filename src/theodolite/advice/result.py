@@ -1,0 +1,149 @@
+"""What the advice says: a shape rated, where it lies, and the decision in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from theodolite.advice.bottlenecks import Bottleneck
+from theodolite.advice.cost import Cost
+from theodolite.advice.recommend import Recommendation
+from theodolite.advice.shape import Modality, ModelShape
+
+if TYPE_CHECKING:
+    from theodolite.advice.measure import Measured
+
+Verdict = Literal["shallower", "agrees", "deeper"]
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A shape with what it costs and what theory says of log₃ of its separation rank.
+
+    `lower_log3` and `upper_log3` are those of Theorem 7.1 or 7.2, which take inputs of full rank: below it there is no
+    lower bound. `cap_log3` is proven for every number of tokens and knows of the rank.
+    """
+
+    shape: ModelShape
+    cost: Cost
+    lower_log3: float | None
+    upper_log3: float | None
+    cap_log3: float
+
+    def to_json(self) -> dict[str, Any]:
+        shape = self.shape
+        sizes = ("depth", "decoder_depth", "width", "heads", "head_width", "key_value_heads", "mlp_width")
+        sizes += ("params", "params_in_blocks")
+        bounds = {"lower_log3": self.lower_log3, "upper_log3": self.upper_log3, "cap_log3": self.cap_log3}
+        return {**{name: getattr(shape, name) for name in sizes}, "bounds": bounds, "cost": asdict(self.cost)}
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Where a shape lies: L against log₃ d, and against the fit at the shape's own budget."""
+
+    log3_width: float
+    theorem: Literal["7.1: deepen before widening", "7.2: depth and width count alike", "neither: L = log3 d"]
+    against_fit: Verdict
+    fitted_depth: float  # where the fit meets this budget
+    fitted_width: float  # there
+    width_at_this_depth: float | None  # what the fit would give this depth
+    depth_at_dense_parameters: float  # the fit's depth for N = 12·L·d²
+    depth_at_params_without_embeddings: float  # and for N as counted
+    dense_parameters: int  # 12·L·d²
+    params_without_embeddings: int
+
+
+@dataclass(frozen=True)
+class Advice:
+    """`given` is None where a budget was advised; then everything speaks of the advised shape."""
+
+    name: str
+    modality: Modality
+    budget: int
+    given: Rated | None
+    advised: Rated
+    recommendation: Recommendation
+    regime: Regime
+    bottlenecks: tuple[Bottleneck, ...]
+    left: tuple[Bottleneck, ...]  # those of the advised shape
+    alternatives: tuple[Rated, ...]
+    warnings: tuple[str, ...]
+    config: Mapping[str, Any]  # of the advised shape
+    measured: Mapping[str, Measured] | None = None
+
+    @property
+    def judged(self) -> Rated:
+        return self.given or self.advised
+
+    @property
+    def headline(self) -> str:
+        """The decision, in one sentence."""
+        low, high = self.recommendation.depth_low, self.recommendation.depth_high
+        range_ = counted(low, "layer") if low == high else f"{low} to {high} layers"
+        new = self.advised.shape
+        if new.two_stacks:
+            range_ += ", encoder and decoder together"
+        example = f"{new.layers} of width {new.width} with {counted(new.heads, 'head')}"
+        if self.given is None:
+            return f"For {short(self.budget)} parameters the published fit advises {range_}: {example}."
+        old = self.given.shape
+        verb, start = "is" if old.depth == 1 else "are", f"{layers(old)} of width {old.width}"
+        if self.regime.against_fit == "agrees":
+            kept = f"{start} {verb} what the published fit advises for {short(old.params)} parameters ({range_})."
+            return kept if new == old else f"{kept} With attention no wider than the network: {example}."
+        return (
+            f"{start} {verb} {self.regime.against_fit} than the published fit advises for {short(old.params)} "
+            f"parameters: {range_}, for example {example}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        shape, found = self.judged.shape, self.recommendation
+        new = self.advised.to_json()
+        return {
+            "name": self.name,
+            "headline": self.headline,
+            "modality": self.modality,
+            "budget": self.budget,
+            "params": shape.params,
+            "params_by_part": dict(shape.parts),
+            "params_active": shape.active,
+            "params_exact": shape.exact,
+            "counted": shape.counted,
+            "depth": shape.depth,
+            "width": shape.width,
+            "heads": shape.heads,
+            "vocab": shape.vocab,
+            "regime": asdict(self.regime),
+            "given": None if self.given is None else self.given.to_json(),
+            "recommended": {
+                **new,
+                "depth_low": found.depth_low,
+                "depth_high": found.depth_high,
+                "bottlenecks": [asdict(one) for one in self.left],
+            },
+            "extrapolated": found.extrapolated,
+            "bottlenecks": [asdict(one) for one in self.bottlenecks],
+            "alternatives": [rated.to_json() for rated in self.alternatives],
+            "warnings": list(self.warnings),
+            "notes": list(shape.notes),
+            "config": dict(self.config),
+            "measured": None if self.measured is None else {k: asdict(v) for k, v in self.measured.items()},
+        }
+
+
+def short(count: float) -> str:
+    """1.3B, 124M, 64k: three digits, as people say them."""
+    rounded = float(f"{count:.3g}")
+    letters = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
+    size, letter = next(((size, letter) for size, letter in letters if rounded >= size), (1.0, ""))
+    return f"{rounded / size:g}{letter}"
+
+
+def layers(shape: ModelShape) -> str:
+    return "1 layer" if shape.depth == 1 else f"{shape.layers} layers"
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

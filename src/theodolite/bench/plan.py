@@ -1,0 +1,125 @@
+"""The training cells of a net on a task, and where workers find the net; the reason instead, where they do not fit."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from theodolite.errors import BadInput, NotApplicable
+from theodolite.lab.cell import Cell
+from theodolite.lab.checkpoint import read_checkpoint
+from theodolite.lab.condition import TRAINING, lane
+from theodolite.lab.run_cells import place
+from theodolite.lab.work import check_weights
+from theodolite.nets.contract import nets
+from theodolite.nets.size import fit_budget
+from theodolite.tasks.contract import Task
+from theodolite.training.optimiser import Rates, Rule
+from theodolite.training.pairing import Pairing, pair, task_sizes
+from theodolite.training.session import Schedule
+
+Net = str | Callable[..., Any]
+_PROCESS = uuid.uuid4().hex
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """`lanes`: by lane, the net and how it meets the task; `skipped`: why a pair of them has no cells."""
+
+    cells: tuple[Cell, ...] = ()
+    locations: Mapping[str, Any] = field(default_factory=dict)
+    lanes: Mapping[str, tuple[Net, Pairing]] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
+
+    def __add__(self, other: TrainingPlan) -> TrainingPlan:
+        return TrainingPlan(
+            self.cells + other.cells,
+            {**self.locations, **other.locations},
+            {**self.lanes, **other.lanes},
+            self.skipped + other.skipped,
+        )
+
+
+def plan_training(
+    net: Net,
+    task: Task,
+    *,
+    schedule: Schedule,
+    rule: Rule,
+    rates: Sequence[Rates],
+    seeds: Iterable[int],
+    shape: Mapping[str, Any] | None = None,
+    budget: int | None = None,
+    checkpoint: str | Path | None = None,
+) -> TrainingPlan:
+    """One cell per seed and rates. A budget of parameters sets the width."""
+    try:
+        pairing = _pairing(net, task, dict(shape or {}), budget, max(schedule.unseen, default=None))
+    except NotApplicable as reason:
+        return TrainingPlan(skipped=(str(reason),))
+    config = _config(net, pairing, rule, schedule)
+    if checkpoint is not None:
+        config["checkpoint"] = _weights_hash(pairing, Path(checkpoint))
+    cells = tuple(
+        Cell(TRAINING, {**config, "seed": seed, "lr": r.lr, "weight_decay": r.weight_decay})
+        for seed in seeds
+        for r in rates
+    )
+    return TrainingPlan(cells, {place(config): location(net)}, {lane(cells[0].config): (net, pairing)})
+
+
+def location(net: Net) -> Any:
+    """Where workers find a net, wherever they run."""
+    if not isinstance(net, str) or not (":" in net or net.endswith(".py")):
+        return net
+    path, _, name = net.rpartition(":")
+    return f"{Path(path).resolve()}:{name}"
+
+
+def _pairing(net: Net, task: Task, shape: dict[str, Any], budget: int | None, longest: int | None) -> Pairing:
+    if budget is not None:
+        if isinstance(net, str) and net in nets:
+            pair(net, task, shape, longest)  # a net that does not fit at any width is not applicable, not too small
+        sizes = task_sizes(net, task, longest)
+        try:
+            fitted = fit_budget(net, budget, **sizes, **shape)
+        except BadInput as error:  # no width comes near: others may
+            raise NotApplicable(str(error)) from error
+        shape = {k: v for k, v in fitted.items() if k not in sizes}
+    return pair(net, task, shape, longest)
+
+
+def _config(net: Net, pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[str, Any]:
+    """Everything that changes what a member learns."""
+    source = pairing.source if isinstance(net, str) else source_of(net)
+    return {
+        "net": pairing.name,
+        "net_version": pairing.version,
+        "source": source,
+        "shape": dict(pairing.shape),
+        "task": pairing.task.name,
+        "task_version": pairing.task.version,
+        "task_args": asdict(pairing.task),  # pyright: ignore[reportArgumentType]
+        "optimiser": {**asdict(rule), "betas": list(rule.betas)},
+        "schedule": {**asdict(schedule), "unseen": list(schedule.unseen)},
+    }
+
+
+def source_of(net: Callable[..., Any]) -> str:
+    """An object is known by its source text; one without is the same only while this process lives."""
+    try:
+        text = inspect.getsource(net)
+    except (OSError, TypeError):
+        text = f"{_PROCESS} {id(net)}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _weights_hash(pairing: Pairing, path: Path) -> str:
+    tensors, metadata = read_checkpoint(path)
+    check_weights(pairing, pairing.build(0), tensors, metadata, path)
+    return hashlib.sha256(path.read_bytes()).hexdigest()

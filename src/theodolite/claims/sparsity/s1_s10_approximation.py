@@ -1,0 +1,179 @@
+"""Claims S1 and S10 of compositional sparsity: what graphs and functions of one variable approximate, and how fast."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from theodolite.claims.contract import Verdict, claim, outcome
+from theodolite.lab.cell import Cell, Row
+from theodolite.statistics.intervals import mean_interval
+from theodolite.theory.compositional import deep_exponent, shallow_exponent
+
+SPARSITY = "It is compositional sparsity, "
+
+# S1 — Theorem 1: rates of approximation
+
+_SMOOTH = (1.5, 2.5)
+_PER_VARIABLE = 1.5  # smoothness that grows with n: m = 1.5 n
+_HIGHEST = {1: (4, 8, 16, 32, 64), 2: (3, 5, 8, 12, 18), 3: (3, 4, 6, 8, 12), 4: (3, 4, 5, 6, 8)}
+_MARGIN = 0.15  # of the predicted slope
+_DRAWS = 6
+
+
+def _s1_cells() -> list[Cell]:
+    shallow = [_rate(n, m, "shallow", "tree", _HIGHEST[n]) for m in _SMOOTH for n in (2, 3, 4)]
+    graph = [_rate(n, m, "graph", "tree", (6, 9, 13, 19, 28)) for m in _SMOOTH for n in (2, 4, 8, 16, 32)]
+    growing = [_rate(n, _PER_VARIABLE * n, "shallow", "dense", _HIGHEST[n]) for n in (1, 2, 3, 4)]
+    trained = [
+        Cell(
+            "trained-approximation",
+            {"variables": 4, "smoothness": 2.5, "shape": shape, "widths": list(widths), "seeds": 2, "steps": 800,
+             "batch": 256, "rate": 1e-2},
+        )
+        for shape, widths in (("graph", (4, 8, 16, 32)), ("dense", (8, 16, 32, 64)))
+    ]  # fmt: skip
+    return shallow + graph + growing + trained
+
+
+def _rate(variables: int, smoothness: float, approximant: str, graph: str, highest: Sequence[int]) -> Cell:
+    config = {"variables": variables, "smoothness": smoothness, "approximant": approximant, "graph": graph}
+    return Cell("approximation-rate", {**config, "highest": list(highest), "draws": _DRAWS, "points": 600})
+
+
+@claim(
+    "S1",
+    "Approximating a function of n variables and smoothness m to ε takes ε^(−n/m) parameters in one piece, and only "
+    "Σ_v ε^(−d_v/m) along its graph; smoothness that grows with n lifts the curse, too.",
+    SPARSITY + "Theorem 1",
+    "Best trigonometric approximants (least squares, no training) of functions drawn along binary trees, m = 1.5 and "
+    f"2.5, {_DRAWS} draws each. Slopes of log(1/error) over log N: in one piece m/n for n = 2, 3, 4; node by node m/2 "
+    "for n = 2, 4, 8, 16, 32; in one piece 1.5 for m = 1.5·n and n = 1 … 4. Holds if every prediction lies in the 95 % "
+    f"interval of the mean slope widened by {_MARGIN:.0%} of it; fails if one does not. Trained networks are reported "
+    "beside.",
+    _s1_cells,
+    changed="In trials on other draws the lowest frequencies, 1 and 2, gave slopes up to a quarter below the "
+    "prediction for 3 and 4 variables, where errors were above a half; the frequencies begin at 3 since. The trained "
+    "networks, which decide nothing, were of 8 variables in a first run.",
+    heavy=True,
+)
+def _s1(rows: Sequence[Row]) -> Verdict:
+    predicted: dict[str, float] = {}
+    measured: dict[str, Any] = {}
+    outside = []
+    for row in (r for r in rows if r.cell.measure == "approximation-rate"):
+        config = row.cell.config
+        n, m, shallow = config["variables"], config["smoothness"], config["approximant"] == "shallow"
+        name = f"{'one piece' if shallow else 'node by node'}, n = {n}, m = {m:g}"
+        predicted[name] = 1 / (shallow_exponent(n, m) if shallow else deep_exponent([row["fan_in"]], m))
+        low, high = mean_interval(row["slopes"]) or (math.nan, math.nan)
+        measured[name] = {"slope": statistics.fmean(row["slopes"]), "interval": [low, high]}
+        slack = _MARGIN * predicted[name]
+        if not low - slack <= predicted[name] <= high + slack:
+            outside.append(name)
+    for row in (r for r in rows if r.cell.measure == "trained-approximation"):
+        measured[f"trained {row.cell.config['shape']}"] = {
+            "slope": statistics.fmean(row["slopes"]),
+            "parameters": list(row["parameters"]),
+            "errors": [statistics.fmean(e) for e in zip(*row["errors"], strict=True)],
+        }
+    shown = {k: f"{measured[k]['slope']:.2f} (predicted {p:.2f})" for k, p in predicted.items()}
+    far = ", ".join(f"{k}: {v}" for k, v in shown.items() if "n = 4, m" in k or "n = 32" in k)
+    trained = {k: v["slope"] for k, v in measured.items() if k.startswith("trained")}
+    return Verdict(
+        outcome(not outside),
+        predicted,
+        measured,
+        f"{len(predicted) - len(outside)} of {len(predicted)} slopes as predicted"
+        f"{' (not: ' + ', '.join(outside) + ')' if outside else ''}; {far}. Trained networks on 4 variables, m = 2.5, "
+        + ", ".join(f"{k.removeprefix('trained ')} {v:.2f}" for k, v in trained.items())
+        + ".",
+    )
+
+
+# S10 — Kolmogorov's superposition
+
+_WIDTHS = (4, 16, 64)
+_SUFFICES = 0.01  # variance left unexplained of a smooth target
+
+
+def _s10_cells() -> list[Cell]:
+    training = {"depth": 1, "seeds": 4, "steps": 700, "batch": 256, "rate": 1e-2}
+    shapes = [("superposition", width) for width in _WIDTHS] + [("general", 512)]
+    return [
+        Cell("superposition", {"target": target, "shape": shape, "width": width, **training})
+        for target in ("smooth", "rough")
+        for shape, width in shapes
+    ]
+
+
+@claim(
+    "S10",
+    "Sums of functions of one variable suffice (Kolmogorov), but the inner functions are not smooth (Vitushkin, "
+    "Henkin).",
+    SPARSITY + "Theorems 2 and 3",
+    "Networks of the graph Σ_q g_q(Σ_p h_qp(x_p)), widths 4, 16, 64 of every g and h, four seeds, learn random "
+    "functions of two variables, smooth and rough. Suffices: on the smooth one at width 64 every seed leaves at most "
+    f"{_SUFFICES:.0%} of the variance, and on both no more than a general network of as many parameters (mean over "
+    "seeds). Not smooth: the slope of the logarithm of the inner functions' roughness (total variation of the "
+    "derivative, scaled) over log(1/unexplained), one slope a seed over the widths, has a 95 % interval above 0 on "
+    "both targets. Holds if both are so; fails if they do not suffice, or if on both targets the interval lies below "
+    "or the slope's upper end is under ¼; else undecided. Whether an exact representation can be smooth no finite "
+    "experiment decides.",
+    _s10_cells,
+    changed="The rule was written after trials with other seeds, in which the outer functions became rougher and the "
+    "inner ones hardly.",
+    heavy=True,
+)
+def _s10(rows: Sequence[Row]) -> Verdict:
+    found = {(r.cell.config["target"], r.cell.config["shape"], r.cell.config["width"]): r for r in rows}
+    measured: dict[str, Any] = {}
+    enough, slopes = [], {}
+    for target in ("smooth", "rough"):
+        nets = [found[target, "superposition", width]["members"] for width in _WIDTHS]
+        last = [m["unexplained"] for m in nets[-1]]
+        general = statistics.fmean(m["unexplained"] for m in found[target, "general", 512]["members"])
+        enough.append(statistics.fmean(last) <= general)
+        if target == "smooth":
+            enough.append(max(last) <= _SUFFICES)
+        by_part = {
+            part: [_slope([net[seed] for net in nets], part) for seed in range(len(last))]
+            for part in ("inner", "outer")
+        }
+        slopes[target] = mean_interval(by_part["inner"]) or (-math.inf, math.inf)
+        measured[target] = {
+            "unexplained": [statistics.fmean(m["unexplained"] for m in net) for net in nets],
+            "general": general,
+            **{
+                f"{part} roughness": [statistics.fmean(m[part] for m in net) for net in nets]
+                for part in ("inner", "outer")
+            },
+            "inner slope": list(slopes[target]),
+            "outer slope": list(mean_interval(by_part["outer"]) or ()),
+        }
+    rises = all(low > 0 for low, _ in slopes.values())
+    level = all(high < 0.25 for _, high in slopes.values())
+    good = all(enough) and not level
+    parts = [
+        f"{target}: {m['unexplained'][-1]:.2g} left at width 64 (general {m['general']:.2g}), inner roughness "
+        f"{m['inner roughness'][0]:.3g} → {m['inner roughness'][-1]:.3g}, outer {m['outer roughness'][0]:.3g} → "
+        f"{m['outer roughness'][-1]:.3g}"
+        for target, m in measured.items()
+    ]
+    return Verdict(
+        outcome(good, rises),
+        {"suffices": True, "inner roughness": "grows with accuracy"},
+        measured,
+        "; ".join(parts)
+        + ". What is approximated to finite accuracy may have smooth parts; Vitushkin's theorem, on exact "
+        "representations, is not decided here.",
+    )
+
+
+def _slope(members: Sequence[dict[str, Any]], part: str) -> float:
+    accuracy = [-math.log(m["unexplained"]) for m in members]
+    return float(np.polyfit(accuracy, [math.log(m[part]) for m in members], 1)[0])

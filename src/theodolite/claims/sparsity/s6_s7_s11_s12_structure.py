@@ -1,0 +1,300 @@
+"""Claims S6, S7, S11 and S12 of compositional sparsity: attention that selects, isometries, compiled graphs, bounds."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from theodolite.claims.comparing import difference_interval
+from theodolite.claims.contract import Verdict, claim, outcome
+from theodolite.claims.sparsity.s1_s10_approximation import SPARSITY
+from theodolite.lab.cell import Cell, Row
+from theodolite.statistics.intervals import mean_interval
+from theodolite.theory.isometry import RECOVERY
+
+# S6 — self-attention selects the variables of a constituent function
+
+_LEARNT = 0.5  # variance left unexplained
+_ASKED = (
+    *(("content", kind) for kind in ("softmax", "thresholded", "sparsemax", "entmax")),
+    ("sibling", "softmax"),
+    ("before", "softmax"),
+)
+
+
+def _s6_cells() -> list[Cell]:
+    training = {"tokens": 8, "width": 32, "seeds": 4, "steps": 500, "batch": 48, "rate": 5e-3}
+    return [Cell("selected-inputs", {"target": target, "attention": kind, **training}) for target, kind in _ASKED]
+
+
+@claim(
+    "S6",
+    "Self-attention selects the variables of a constituent function, and W_Q W_Kᵀ acts like a Mahalanobis metric.",
+    SPARSITY + "Section 5.2",
+    "One block of one head learns x_i·x_j with a partner j told by content (four kinds of weights), by place in a "
+    f"tree, or the token before; four seeds, of which those with less than {_LEARNT:.0%} of the variance unexplained "
+    "count, at least two each. Selects: the 95 % interval of the mean AUC of the partner against other tokens above "
+    "0.9, of the mass on token and partner above twice the uniform, and on average fewer than half of the tokens read "
+    "(exp entropy). A metric: the interval of the positive-semidefinite share of the symmetric part of W_Q W_Kᵀ lies "
+    "above what it was before training (Welch, 95 %). Holds if all select and all three targets show a metric; fails "
+    "if one does not select, or no target shows a metric; else undecided.",
+    _s6_cells,
+    changed="Trials with 12 tokens and noisier tags, 300 steps, left half of the variance unexplained by content; "
+    "tokens are fewer and training longer since. The rule was written after them.",
+    heavy=True,
+)
+def _s6(rows: Sequence[Row]) -> Verdict:
+    measured: dict[str, Any] = {}
+    missed, few, metric = [], [], {}
+    for row in rows:
+        target, kind = row.cell.config["target"], row.cell.config["attention"]
+        name, counted = f"{target}, {kind}", [m for m in row["members"] if m["unexplained"] < _LEARNT]
+        if len(counted) < 2:
+            few.append(name)
+            continue
+        values = {k: [m[k] for m in counted] for k in counted[0]}
+        auc, mass = mean_interval(values["auc"]), mean_interval(values["mass"])
+        reads = statistics.fmean(values["effective"])
+        selects = auc and mass and auc[0] > 0.9 and mass[0] > 2 * row["uniform"]
+        if not selects or reads >= row.cell.config["tokens"] / 2:
+            missed.append(name)
+        if kind == "softmax":
+            metric[target] = difference_interval(values["positive"], values["start_positive"])[0] > 0
+        kept = ("unexplained", "auc", "mass", "effective", "above_threshold", "start_effective", "positive",
+                "start_positive", "symmetric", "tag_positive", "idle")  # fmt: skip
+        measured[name] = {"learnt": len(counted), **{k: statistics.fmean(values[k]) for k in kept}}
+    shows = [target for target, so in metric.items() if so]
+    good = not missed and bool(shows or few)
+    told = ", ".join(f"{n}: AUC {m['auc']:.2f}, reads {m['effective']:.1f}, PSD share {m['start_positive']:.2f} → "
+                     f"{m['positive']:.2f}" for n, m in measured.items())  # fmt: skip
+    return Verdict(
+        outcome(good, not few and len(shows) == 3),
+        {"AUC": "> 0.9", "metric": "content, sibling, before"},
+        measured,
+        f"{told}. A metric {'for ' + ', '.join(shows) if shows else 'nowhere'}"
+        f"{'; not learnt: ' + ', '.join(few) if few else ''}"
+        f"{'; does not select: ' + ', '.join(missed) if missed else ''}.",
+    )
+
+
+# S7 — Lemma 1: attention scores as a restricted isometry
+
+_ORDERS = (2, 3, 4)
+_EXACT = 1e-9
+
+
+def _s7_cells() -> list[Cell]:
+    shapes = [(12, 32, 16), (18, 32, 9), (30, 64, 15), (24, 16, 8), (24, 16, 16)]
+    return [
+        Cell(
+            "attention-isometry",
+            {"tokens": t, "inputs": d, "rank": k, "orders": list(_ORDERS), "draws": 3, "steps": 250, "starts": 16},
+        )
+        for t, d, k in shapes
+    ]
+
+
+@claim(
+    "S7",
+    "X W_Q W_Kᵀ Xᵀ can be a matrix with the restricted isometry property, for a suitable choice of W_Q and W_K.",
+    SPARSITY + "Lemma 1",
+    "Constants δ after best scaling; orders 2 and 3 exhaustive, 4 an interval. With T ≤ min(rank X, d_k), δ of the "
+    f"weights written down is at most {_EXACT:g}. With T > d_k, three draws of X each, T = 18, 30 with independent "
+    "tokens and T = 24 with 16 inputs: δ₂ and δ₃ of W_K found by descent lie below those of a Gaussian matrix of equal "
+    f"rank with columns of equal length (Welch, 95 %), with independent tokens δ₃ lies below {RECOVERY:.3f}, and the "
+    "columns written down (equiangular) have δ₂ equal to the least that any matrix of the rank can have. Holds if all "
+    "is so; fails if the first is not, or descent is beaten by the Gaussian matrix everywhere; else undecided.",
+    _s7_cells,
+    changed="The rule was written after trials on other draws.",
+)
+def _s7(rows: Sequence[Row]) -> Verdict:
+    measured: dict[str, Any] = {}
+    exact, better, near, attained, below = [], [], [], [], []
+    for row in rows:
+        c = row.cell.config
+        name = f"T = {c['tokens']}, inputs {c['inputs']}, d_k = {c['rank']}"
+        draws = row["draws"]
+        middle = {k: [statistics.fmean(d[k][i][0] for d in draws) for i in range(len(_ORDERS))] for k in draws[0]}
+        measured[name] = {**middle, "least": list(row["least"])}
+        below += [  # of these the rank is known to be at most that of `least`
+            d[k][i][0] < low - _EXACT
+            for d in draws
+            for k in ("identity", "optimised", "built", "drawn")
+            if k in d
+            for i, low in enumerate(row["least"])
+        ]
+        if "identity" in draws[0]:
+            exact += [pair[1] <= _EXACT for d in draws for pair in d["identity"]]
+            continue
+        for i in (0, 1):
+            ours, theirs = ([d[k][i][0] for d in draws] for k in ("optimised", "normalised"))
+            better.append(difference_interval(ours, theirs)[1] < 0)
+        if c["inputs"] >= c["tokens"]:
+            near += [d["optimised"][1][1] < RECOVERY for d in draws]
+        attained += [abs(d["built"][0][0] - row["least"][0]) <= _EXACT for d in draws if "built" in d]
+    good = all(exact) and any(better) and not any(below)
+    return Verdict(
+        outcome(good, all(better) and all(near) and all(attained)),
+        {"T ≤ d_k": 0, "T > d_k": f"below a Gaussian matrix; δ₃ < {RECOVERY:.3f}"},
+        measured,
+        "; ".join(
+            f"{name}: δ₂ {m['optimised'][0]:.2f} by descent"
+            + (f", {m['built'][0]:.2f} written down" if "built" in m else "")
+            + f", Gaussian {m['normalised'][0]:.2f}, least possible {m['least'][0]:.2f}; δ₃ {m['optimised'][1]:.2f} "
+            "against "
+            f"{m['normalised'][1]:.2f}"
+            for name, m in measured.items()
+            if "optimised" in m
+        )
+        + f". T ≤ d_k: δ {'= 0 to rounding' if all(exact) else 'is not 0'}.",
+    )
+
+
+# S11 — efficiently computable functions are compositionally sparse
+
+_MACHINES = ("parity", "anbn", "increment")
+_FAN_IN, _CUBIC = 2, 0.01
+
+
+def _s11_cells() -> list[Cell]:
+    config = {"steps": [8, 12, 16, 20, 24], "length": 5, "fan_in": _FAN_IN}
+    compiled = [Cell("compiled-graph", {"machine": machine, **config}) for machine in _MACHINES]
+    return [*compiled, Cell("random-function-graph", {"bits": [5, 6, 7, 8, 9, 10, 11], "draws": 3, "fan_in": _FAN_IN})]
+
+
+@claim(
+    "S11",
+    "Efficiently computable functions are compositionally sparse.",
+    SPARSITY + "Thesis 1",
+    "Acceptance by three Turing machines after T = 8 … 24 steps, compiled and split: no node reads more than two "
+    "numbers, the graph is right on all words of up to 5 letters, the compiled units but the last have a fan-in that "
+    f"does not depend on T, and in a cubic fitted to the number of nodes the cubic term is below {_CUBIC:.0%} of it at "
+    "the largest T: growth with exponent at most 2. Control: graphs of random truth tables have the same fan-in and no "
+    "error, and their nodes grow by a factor of at least 1.5 a bit, on average over the last three.",
+    _s11_cells,
+    changed="The exponent between two numbers of steps was looked at first; it falls towards 2 from above, 2.1 to 2.3 "
+    "at T = 32, because the linear term is negative. The share of a cubic term is asked for since.",
+)
+def _s11(rows: Sequence[Row]) -> Verdict:
+    compiled, random = rows[:-1], rows[-1]
+    measured: dict[str, Any] = {}
+    good = []
+    for row in compiled:
+        sizes = row["sizes"]
+        steps, nodes = [s["steps"] for s in sizes], [s["nodes"] for s in sizes]
+        cubic = float(np.polyfit(steps, nodes, 3)[0]) * steps[-1] ** 3 / nodes[-1]
+        inner = sorted({s["inner_fan_in"] for s in sizes})
+        measured[row.cell.config["machine"]] = {
+            "nodes": dict(zip(map(str, steps), nodes, strict=True)),
+            "fan-in": max(s["fan_in"] for s in sizes),
+            "unit fan-in": inner,
+            "wrong": sum(s["wrong"] for s in sizes),
+            "cubic share": cubic,
+            "last exponent": row["exponents"][-1],
+        }
+        fine = max(s["fan_in"] for s in sizes) <= _FAN_IN and not any(s["wrong"] for s in sizes)
+        good.append(fine and len(inner) == 1 and cubic <= _CUBIC)
+    growth = 2 ** statistics.fmean(random["doublings"][-3:])
+    control = growth >= 1.5 and all(s["fan_in"] <= _FAN_IN and not s["wrong"] for s in random["sizes"])
+    measured["random truth tables"] = {
+        "nodes": {str(s["bits"]): s["nodes"] for s in random["sizes"]},
+        "factor a bit": growth,
+    }
+    machines = {k: v for k, v in measured.items() if k in _MACHINES}
+    told = ", ".join(f"{k} {v['nodes'][max(v['nodes'], key=int)]} nodes at T = 24" for k, v in machines.items())
+    return Verdict(
+        outcome(all(good), control),
+        {"fan-in": _FAN_IN, "nodes": "O(T²)", "random truth tables": "exponential in the bits"},
+        measured,
+        f"{told}; fan-in {_FAN_IN} throughout, units as compiled read "
+        f"{', '.join(str(v['unit fan-in'][-1]) for v in machines.values())}. A random truth table has a graph of "
+        f"fan-in 2 as well, but {growth:.2f} times the nodes with every bit: bounded fan-in says nothing without "
+        "bounded size.",
+    )
+
+
+# S12 — norm-based bounds
+
+_SIZES = ((16, 1000), (32, 1000))
+_NETS = {"graph": 12, "convolution": 12, "dense": 64}
+
+
+def _s12_cells() -> list[Cell]:
+    training = {"seeds": 4, "steps": 700, "batch": 128, "rate": 5e-3, "decays": [0.1, 1.0, 3.0]}
+    return [
+        Cell("generalisation-bounds", {"kind": kind, "tokens": tokens, "width": width, "samples": samples, **training})
+        for tokens, samples in _SIZES
+        for kind, width in _NETS.items()
+    ]
+
+
+@claim(
+    "S12",
+    "Norm-based generalisation bounds are orders of magnitude better for sparse networks than for dense ones.",
+    SPARSITY + "Section 4",
+    "A tree of one constituent a level, 16 and 32 inputs, 1,000 samples, four seeds, three weight decays. For every "
+    "network the least of four bounds on its test error (by its graph, as a dense network, by spectral norms, by "
+    "paths), at the margin that nine samples in ten have, least over the decays. Ratio of the dense network's to the "
+    "graph's and to the convolution's, one a seed: the 95 % interval of the mean log₁₀ for 32 inputs. Holds if both "
+    "lie above 2 (two orders), fails if one lies below 1, else undecided. Reported: the same sparse network read as a "
+    "dense one.",
+    _s12_cells,
+    changed="Four trials on other seeds came first. With the least margin of all samples, 300 of them, the dense "
+    "network's bound was between five times the sparse ones' and a thirtieth of them, depending on the decay; on 1,000 "
+    "samples tree-shaped networks kept training errors and had no bound, so that the margin of nine in ten is taken "
+    "since, for all. With that, at decay 0.1 alone and 16 inputs, the sparse ones were about four times better.",
+    heavy=True,
+)
+def _s12(rows: Sequence[Row]) -> Verdict:
+    measured: dict[str, Any] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    lost = False
+    for tokens, _ in _SIZES:
+        here = {r.cell.config["kind"]: r["members"] for r in rows if r.cell.config["tokens"] == tokens}
+        best = {kind: _best(members) for kind, members in here.items()}
+        for kind, members in here.items():
+            shown = [m["bounds"] for m in members if m["bounds"]]
+            measured[f"{kind}, {tokens} inputs"] = {
+                "bound": _geometric([b for b in best[kind] if b]),
+                "as dense / by graph": _geometric([b["dense"] / b["graph"] for b in shown]),
+                "test error": min(statistics.fmean(m["test_error"] for m in members if m["decay"] == decay)
+                                  for decay in {m["decay"] for m in members}),
+            }  # fmt: skip
+        for kind in ("graph", "convolution"):
+            pairs = [(d, s) for d, s in zip(best["dense"], best[kind], strict=True) if d and s]
+            lost = lost or len(pairs) < 2
+            found = mean_interval([math.log10(d / s) for d, s in pairs]) or (-math.inf, math.inf)
+            measured[f"log10 dense / {kind}, {tokens} inputs"] = list(found) if len(pairs) > 1 else None
+            if tokens == _SIZES[-1][0]:
+                intervals[kind] = found
+    fails = any(high < 1 for _, high in intervals.values())
+    decided = not lost and all(low > 2 for low, _ in intervals.values())
+    last = _SIZES[-1][0]
+    told = ", ".join(f"{kind} {measured[f'{kind}, {last} inputs']['bound'] or math.nan:.3g}" for kind in _NETS)
+    return Verdict(
+        outcome(not fails, decided),
+        {"log10 dense / sparse": "above 2"},
+        measured,
+        f"{last} inputs, bounds on the test error: {told} (all vacuous above 1); log₁₀ of the ratio dense / sparse in "
+        + ", ".join(f"{kind} [{low:.2f}, {high:.2f}]" for kind, (low, high) in intervals.items())
+        + "; the sparse networks' own bounds by graph instead of as dense are better by a factor of "
+        + ", ".join(
+            f"{measured[f'{kind}, {last} inputs']['as dense / by graph'] or math.nan:.3g}" for kind in intervals
+        )
+        + ".",
+    )
+
+
+def _best(members: Sequence[dict[str, Any]]) -> list[float | None]:
+    """By seed, the least bound over kinds of bounds and weight decays."""
+    seeds = sorted({m["seed"] for m in members})
+    each = [[min(m["bounds"].values()) for m in members if m["seed"] == seed and m["bounds"]] for seed in seeds]
+    return [min(bounds) if bounds else None for bounds in each]
+
+
+def _geometric(values: Sequence[float]) -> float | None:
+    return math.exp(statistics.fmean(math.log(v) for v in values)) if values else None

@@ -1,0 +1,83 @@
+"""What training reaches of the rates of approximation: networks of a tree's graph and dense ones, ever wider.
+
+The functions are those of `approximation`, so that the slopes stand beside the best approximants'. What descent leaves
+of the error is not an approximation error: nothing is decided by these slopes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call, stack_module_state, vmap
+
+from theodolite.claims.sparsity.approximation_rate import Composed, slope, tree
+from theodolite.device import resolve_device
+from theodolite.graphs.graph import CompositionalGraph
+from theodolite.measurement import seed_of
+from theodolite.nets.compositional_net import GraphNet
+from theodolite.nets.load import seeded
+from theodolite.nets.size import count_parameters
+
+_POOL, _TEST = 20_000, 4_000
+
+
+def measure_trained_approximation(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+    """config: variables, smoothness, shape (graph, dense), widths, seeds, steps, batch, rate. Every seed has a function
+    of its own, the same for both shapes and all widths."""
+    where = resolve_device(device)
+    truth = tree(config["variables"])
+    graph = truth if config["shape"] == "graph" else CompositionalGraph.dense(truth.variables)
+    x, y = _data(truth, config["smoothness"], config["seeds"], where)
+    parameters, errors = [], []
+    for width in config["widths"]:
+        members = []
+        for number in range(config["seeds"]):
+            with seeded(seed_of([seed, width, number])):
+                members.append(GraphNet(graph, width=width).to(where))
+        generator = torch.Generator(where).manual_seed(seed_of([seed, width]))
+        parameters.append(count_parameters(members[0]))
+        errors.append(_trained(members, x, y, config["steps"], config["batch"], config["rate"], generator))
+    curves = np.array(errors).T.tolist()
+    return {"parameters": parameters, "errors": curves, "slopes": [slope(parameters, curve) for curve in curves]}
+
+
+def _data(graph: CompositionalGraph, smoothness: float, seeds: int, where: torch.device) -> tuple[Tensor, Tensor]:
+    """Inputs and values, both of mean 0 and variance 1."""
+    inputs, values = [], []
+    for number in range(seeds):
+        random = np.random.default_rng(seed_of(["trained-approximation", number]))
+        function = Composed(graph, smoothness, random)
+        x = random.random((_POOL + _TEST, len(graph.variables)))
+        y = function(x)
+        inputs.append((x - 0.5) * math.sqrt(12))
+        values.append((y - y.mean()) / y.std())
+    return tuple(torch.tensor(np.stack(part), dtype=torch.float32, device=where) for part in (inputs, values))  # pyright: ignore[reportReturnType]
+
+
+def _trained(
+    members: list[GraphNet], x: Tensor, y: Tensor, steps: int, batch: int, rate: float, generator: torch.Generator
+) -> list[float]:
+    """Relative error of every member on points it was not trained on."""
+    weights, buffers = stack_module_state(members)  # pyright: ignore[reportArgumentType]
+    weights = {name: value.detach().clone().requires_grad_() for name, value in weights.items()}
+
+    def run(own: dict[str, Tensor], held: dict[str, Tensor], points: Tensor) -> Tensor:
+        return functional_call(members[0], (own, held), (points,))[:, 0]
+
+    optimiser = torch.optim.Adam(list(weights.values()), lr=rate)
+    fall = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for _ in range(steps):
+        chosen = torch.randint(_POOL, (batch,), generator=generator, device=x.device)
+        loss = (vmap(run)(weights, buffers, x[:, chosen]) - y[:, chosen]).square().mean(dim=1).sum()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        fall.step()
+    with torch.no_grad():
+        off = vmap(run)(weights, buffers, x[:, _POOL:]) - y[:, _POOL:]
+    return [float(e) for e in off.square().mean(dim=1).sqrt()]

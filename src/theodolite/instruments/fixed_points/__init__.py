@@ -1,0 +1,1 @@
+"""What iterating a map does: converge, repeat, wander, diverge."""

@@ -1,0 +1,305 @@
+"""A lower bound on a separation rank that another lab can check, and the check.
+
+The header names the net, the partition, the prime, the draws and R points of either side at which the matrix of
+values is claimed regular modulo the prime: then sep ≥ R for almost all real weights. Up to `BY_MINOR` the check
+recomputes that minor with python-flint. Beyond it the certificate carries solutions of M·x = b for `SYSTEMS` right-hand
+sides drawn from the hash of the header; if M were singular, b would lie in its column space with probability at most
+1/p each, and a check needs no elimination and one band of rows at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from theodolite.device import require_memory, resolve_device
+from theodolite.errors import BadInput, CertificateRefused, TheodoliteError
+from theodolite.field import Modulus, draw_residues, product
+from theodolite.field.draw import RULE
+from theodolite.instruments.rank.exact import SMALLEST_PRIME, Repeat
+from theodolite.instruments.rank.pair_matrix import pair_matrix, tiles
+from theodolite.instruments.rank.points import Draws
+from theodolite.instruments.rank.result import predict
+from theodolite.instruments.rank.scalar import ScalarFunction
+from theodolite.measurement import canonical
+from theodolite.nets.contract import nets
+from theodolite.nets.load import Subject, load
+from theodolite.partition import Partition
+
+FORMAT, VERSION = "theodolite-certificate", 1
+BY_MINOR = 4000
+SYSTEMS = 4
+_FIELDS = {
+    *("net", "net_version", "source", "shape", "kind", "sites", "features", "token", "entry"),
+    *("partition", "prime", "draw_rule", "seed", "repeat", "rank", "rows", "columns"),
+}
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a certificate that was checked proves."""
+
+    net: str
+    shape: Mapping[str, Any]
+    partition: str
+    lower_bound: int
+    prime: int
+    cap: int | None
+    exact: bool
+    method: str
+    error_probability: float
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {"valid": True, **asdict(self)}
+
+
+def certificate(repeat: Repeat) -> dict[str, Any]:
+    """The certificate of one repeat of an exact measurement."""
+    draws, done = repeat.draws, repeat.elimination
+    subject = draws.function.subject
+    if draws.own_weights:
+        raise BadInput("a certificate repeats its weights by the draw rule: measure with --weights drawn to get one")
+    if repeat.rank == 0:
+        raise BadInput("a separation rank of 0 needs no certificate: the function is 0 at every drawn point")
+    if not subject.registered and subject.source is None:
+        raise BadInput("a module built in memory has no name to put into a certificate: pass it as file.py:Name")
+    # The minor's rows and columns in increasing order; the solutions below follow the same order.
+    rows, row_order = done.pivot_rows.sort()
+    columns, column_order = done.pivot_columns.sort()
+    header = {
+        "net": subject.name,
+        "net_version": subject.version,
+        "source": subject.source,
+        "shape": dict(subject.shape),
+        "kind": subject.kind,
+        "sites": subject.sites,
+        "features": subject.features,
+        "token": draws.function.token,
+        "entry": draws.function.entry,
+        "partition": {"a": list(draws.partition.a), "b": list(draws.partition.b)},
+        "prime": draws.modulus.p,
+        "draw_rule": RULE,
+        "seed": draws.seed,
+        "repeat": draws.repeat,
+        "rank": repeat.rank,
+        "rows": _ranges(rows),
+        "columns": _ranges(columns),
+    }
+    solutions = None
+    if repeat.rank > BY_MINOR:
+        if draws.modulus.p < SMALLEST_PRIME:
+            raise BadInput(f"a certificate of rank {repeat.rank} needs a prime of at least {SMALLEST_PRIME:,}")
+        right = _right_hand_sides(header, draws.modulus, draws.device)
+        in_pivot_order = done.solve(right[torch.argsort(row_order).to(draws.device)])
+        found = draws.modulus.canonical(in_pivot_order)[column_order.to(draws.device)]
+        solutions = found.T.cpu().tolist()
+    body = {"header": header, "solutions": solutions}
+    return {"format": FORMAT, "version": VERSION, **body, "digest": _digest(body)}
+
+
+def verify(
+    document: Any,
+    net: str | nn.Module | None = None,
+    device: str = "cpu",
+    progress: Callable[[str, float], None] | None = None,
+) -> Verified:
+    """Check a certificate; `net` is needed for a net of the user's own. Raises `CertificateRefused` with the reason."""
+    started = time.perf_counter()
+    header, solutions = _read(document)
+    draws = _draws(header, net, device)
+    try:
+        draws.evaluate()(draws.whole("trial", 1))
+    except BadInput as error:
+        raise CertificateRefused(f"its net cannot be evaluated as it states: {error}") from error
+    rank, modulus = header["rank"], draws.modulus
+    a = draws.chosen("a", _indices(header["rows"]))
+    b = draws.chosen("b", _indices(header["columns"]))
+    report = (lambda share: progress(f"evaluating {rank:,} × {rank:,} points", share)) if progress else None
+    if rank <= BY_MINOR:
+        require_memory(8 * rank * rank * 8, torch.device("cpu"), f"the {rank:,} × {rank:,} minor in python-flint")
+        minor = pair_matrix(draws.evaluate(), a, b, draws.partition, report)
+        found = _flint_rank(modulus.canonical(minor).cpu(), modulus.p)
+        if found != rank:
+            raise CertificateRefused(f"the minor it names has rank {found}, not {rank}: the certificate proves nothing")
+        method, doubt = "the minor's rank, recomputed with python-flint", 0.0
+    else:
+        if modulus.p < SMALLEST_PRIME:
+            raise CertificateRefused(
+                f"the prime {modulus.p} is too small for a check by solutions: it must be at least {SMALLEST_PRIME:,}"
+            )
+        _check_solutions(draws, header, solutions, a, b, report)
+        method, doubt = f"solutions of {SYSTEMS} linear systems, checked row by row", float(modulus.p) ** -SYSTEMS
+    predicted = predict(draws.function, draws.partition)
+    cap = predicted.cap if predicted else None
+    return Verified(
+        net=header["net"],
+        shape=header["shape"],
+        partition=str(draws.partition),
+        lower_bound=rank,
+        prime=modulus.p,
+        cap=cap,
+        exact=cap == rank,
+        method=method,
+        error_probability=doubt,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _read(document: Any) -> tuple[dict[str, Any], list[list[int]] | None]:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise BadInput("this file is not a certificate: give one written by 'theodolite rank --certificate FILE'")
+    if document.get("version") != VERSION:
+        raise BadInput(f"a certificate of version {document.get('version')!r} cannot be read: this reads {VERSION}")
+    if set(document) != {"format", "version", "header", "solutions", "digest"}:
+        raise BadInput("the certificate is incomplete or holds fields it should not: it may be truncated")
+    header, solutions = document["header"], document["solutions"]
+    body = {"header": header, "solutions": solutions}
+    if _digest(body) != document["digest"]:
+        raise CertificateRefused("the digest does not fit the content: the file was changed after it was written")
+    if not isinstance(header, dict) or set(header) != _FIELDS:
+        raise CertificateRefused("the header does not have the fields of a certificate")
+    if not isinstance(header["net"], str) or not isinstance(header["shape"], dict):
+        raise CertificateRefused("the header names no net, or no shape of one")
+    if header["draw_rule"] != RULE:
+        raise CertificateRefused(f"draw rule {header['draw_rule']} is unknown: this version knows rule {RULE}")
+    for name in ("sites", "features", "token", "entry", "prime", "seed", "repeat", "rank", "net_version"):
+        if not isinstance(header[name], int) or isinstance(header[name], bool) or header[name] < 0:
+            raise CertificateRefused(f"the field '{name}' is {header[name]!r}, not a whole number")
+        if header[name] >= 1 << 63:
+            raise CertificateRefused(f"the field '{name}' is {header[name]}, larger than any that is drawn with")
+    for name in ("rows", "columns"):
+        if _count(header[name], name) != header["rank"] or header["rank"] == 0:
+            raise CertificateRefused(f"it claims rank {header['rank']} and names {_count(header[name], name)} {name}")
+    return header, solutions
+
+
+def _draws(header: dict[str, Any], net: str | nn.Module | None, device: str) -> Draws:
+    where = resolve_device(device)
+    subject = _subject(header, net)
+    subject.module.to(where)
+    try:
+        sides = [tuple(header["partition"][side]) for side in ("a", "b")]
+        if any(type(site) is not int for side in sides for site in side):
+            raise CertificateRefused("its partition holds what is not a whole number")
+        partition = Partition(*sides)
+        if partition.sites != subject.sites:
+            raise CertificateRefused(f"its partition has {partition.sites} sites and the net {subject.sites}")
+        function = ScalarFunction.of(subject, header["token"], header["entry"])
+        return Draws.make(function, partition, header["seed"], header["repeat"], where, header["prime"])
+    except CertificateRefused:
+        raise
+    except (TheodoliteError, KeyError, TypeError) as error:
+        raise CertificateRefused(f"its header cannot be followed: {error}") from error
+
+
+def _subject(header: dict[str, Any], net: str | nn.Module | None) -> Subject:
+    """The net the header names. Only registered nets are built from the file; a user's net comes from the user."""
+    if header["source"] is None:
+        if header["net"] not in nets:
+            raise CertificateRefused(f"the net '{header['net']}' is not registered here")
+        if nets[header["net"]].version != header["net_version"]:
+            raise CertificateRefused(f"'{header['net']}' has version {nets[header['net']].version} here")
+        try:
+            subject = load(header["net"], seed=header["seed"], **header["shape"])
+        except (TheodoliteError, TypeError) as error:
+            raise CertificateRefused(f"its net cannot be built: {error}") from error
+    else:
+        if net is None:
+            raise BadInput(
+                f"the certificate is about a net of its own file, '{header['net']}': pass --net file.py:Name"
+            )
+        try:
+            subject = load(net, seed=header["seed"], **header["shape"])
+        except TypeError as error:
+            raise CertificateRefused(f"its net cannot be built: {error}") from error
+        if subject.source != header["source"]:
+            raise CertificateRefused("the file passed with --net is not the one the certificate was made from")
+        wanted = str(header["net"]).rpartition(":")[2]
+        if subject.name.rpartition(":")[2] != wanted:
+            raise CertificateRefused(f"the certificate is about '{wanted}' of that file, not '{subject.name}'")
+    if (subject.kind, subject.sites, subject.features) != (header["kind"], header["sites"], header["features"]):
+        raise CertificateRefused("the net's input shape is not the one the certificate states")
+    return subject
+
+
+def _check_solutions(
+    draws: Draws, header: dict[str, Any], solutions: Any, a: Tensor, b: Tensor, report: Callable[[float], None] | None
+) -> None:
+    rank, m = header["rank"], draws.modulus
+    try:
+        x = m.centred(torch.tensor(solutions, dtype=torch.int64)).to(draws.device)
+    except (TypeError, ValueError, RuntimeError):
+        raise CertificateRefused("its solutions are not lists of whole numbers") from None
+    if x.shape != (SYSTEMS, rank):
+        raise CertificateRefused(f"it needs {SYSTEMS} solutions of length {rank}")
+    x = x.T.contiguous()
+    wanted = _right_hand_sides(header, m, draws.device)
+    total = torch.zeros_like(wanted)
+    for top, left, tile in tiles(draws.evaluate(), a, b, draws.partition):
+        band = slice(top, top + tile.shape[0])
+        part = product(tile, x[left : left + tile.shape[1]], m)
+        total[band] = m.reduce_(total[band] + part)
+        if report:
+            report(tile.numel() / (rank * rank))
+    wrong = (m.canonical(total) != m.canonical(wanted)).any(dim=1)
+    if bool(wrong.any()):
+        raise CertificateRefused(
+            f"a solution fails in row {int(wrong.nonzero()[0, 0])}: the minor is not shown regular"
+        )
+
+
+def _right_hand_sides(header: Mapping[str, Any], modulus: Modulus, device: torch.device) -> Tensor:
+    """(rank, systems): system k is the stream `certificate/<SHA-256 of the header>/<k>`."""
+    name = hashlib.sha256(canonical(header).encode()).hexdigest()
+    systems = [
+        draw_residues(f"certificate/{name}/{k}", (header["rank"],), modulus, device=device) for k in range(SYSTEMS)
+    ]
+    return torch.stack(systems, dim=1)
+
+
+def _flint_rank(minor: Tensor, p: int) -> int:
+    import flint
+
+    return flint.nmod_mat(minor.shape[0], minor.shape[1], minor.flatten().tolist(), p).rank()
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    try:
+        return hashlib.sha256(canonical(body).encode()).hexdigest()
+    except ValueError:
+        raise BadInput("the certificate holds numbers that are not finite: it is damaged") from None
+
+
+def _ranges(indices: Tensor) -> list[list[int]]:
+    """Sorted indices as [first, last] pairs: at random points almost all pivots are the first ones."""
+    ranges: list[list[int]] = []
+    for i in indices.tolist():
+        if ranges and ranges[-1][1] == i - 1:
+            ranges[-1][1] = i
+        else:
+            ranges.append([i, i])
+    return ranges
+
+
+def _indices(ranges: list[list[int]]) -> Tensor:
+    return torch.cat([torch.arange(first, last + 1) for first, last in ranges])
+
+
+def _count(ranges: Any, name: str) -> int:
+    """How many indices the ranges hold; they must be increasing."""
+    try:
+        previous, total = -1, 0
+        for first, last in ranges:
+            if not (isinstance(first, int) and isinstance(last, int) and previous < first <= last < 1 << 24):
+                raise ValueError
+            previous, total = last, total + last - first + 1
+        return total
+    except (TypeError, ValueError):
+        raise CertificateRefused(f"the field '{name}' is not a list of increasing ranges") from None

@@ -1,0 +1,219 @@
+"""Exact separation rank: the rank over GF(p) of y at random points, with surplus points and independent repeats.
+
+What is proven. For any points rank M ≤ sep(y), and rank over GF(p) ≤ rank over ℚ, so the rank found is a lower bound
+for almost all real weights (Claim 7.2). Equal to the cap, it is the rank. Otherwise the drawn weights have a larger
+rank than R with probability at most binom(K, s)·(2·degree/p)^s for s = K − R surplus points: add the points pair by
+pair; while the rank is short of the function's, the minor bordered by the new pair is a polynomial in it of degree at
+most 2·degree, not 0, so each pair fails to raise the rank with probability at most 2·degree/p, and at least s of the
+K pairs failed. That drawn weights and prime are generic is supported by repeats with fresh ones.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+
+from theodolite.device import device_name, free_bytes, require_memory, resolve_device
+from theodolite.errors import BadInput, NotEnoughMemory
+from theodolite.field import Elimination, eliminate
+from theodolite.instruments.rank.line_degree import line_degree
+from theodolite.instruments.rank.pair_matrix import pair_matrix
+from theodolite.instruments.rank.points import Draws
+from theodolite.instruments.rank.result import RankResult, described, predict, predicted_fields
+from theodolite.instruments.rank.scalar import ScalarFunction
+from theodolite.measurement import Provenance
+from theodolite.nets.contract import Prediction
+from theodolite.nets.load import Subject
+from theodolite.partition import Partition
+
+SURPLUS = 64
+SMALLEST_PRIME = 1 << 20  # modulo a small prime a polynomial can vanish without being 0, in every repeat alike
+LARGEST_DOUBT = 1e-9  # a rank is called exact only when missing some of it is less likely than this
+_FIRST = 448  # points of a first look when the cap is far away: with the surplus one full block
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One prime, one draw of weights, one set of points."""
+
+    draws: Draws
+    points: int
+    elimination: Elimination
+    evaluate_seconds: float
+    eliminate_seconds: float
+
+    @property
+    def rank(self) -> int:
+        return self.elimination.rank
+
+    @property
+    def surplus(self) -> int:
+        return self.points - self.rank
+
+
+Progress = Callable[[str, float], None]  # what is being done, and the share of it that was just finished
+
+
+def exact_rank(
+    subject: Subject,
+    partition: str | Partition = "left-right",
+    *,
+    token: int | None = None,
+    entry: int = 0,
+    points: int | None = None,
+    max_points: int | None = None,
+    repeats: int = 3,
+    prime: int | None = None,
+    own_weights: bool = False,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress | None = None,
+    keep: Callable[[Repeat], None] | None = None,
+) -> RankResult:
+    """Measure; `keep` receives every repeat that beats those before it, while its matrix is still there."""
+    started = time.perf_counter()
+    where = resolve_device(device)
+    subject.module.to(where)
+    _check(subject, points, max_points, repeats)
+    split = Partition.parse(partition, subject.sites)
+    function = ScalarFunction.of(subject, token, entry)
+    first = Draws.make(function, split, seed, 0, where, prime, own_weights)
+    function.check(first.evaluate(), first.whole("trial", 6))
+    predicted = predict(function, split)
+    degree = predicted.degree if predicted else line_degree(first)
+    cap = predicted.cap if predicted else None
+    limit = points or max_points or _affordable(where)
+    found: list[Repeat] = []
+    for number in range(repeats):
+        draws = first if number == 0 else Draws.make(function, split, seed, number, where, prime, own_weights)
+        guess = max((r.rank for r in found), default=None)
+        repeat = _grow(draws, points, limit, cap, guess, progress)
+        if keep is not None and (guess is None or repeat.rank > guess):
+            keep(repeat)
+        found.append(_light(repeat))
+        del repeat
+    return _result(function, split, found, predicted, degree, started, seed, where)
+
+
+def _grow(
+    draws: Draws, fixed: int | None, limit: int, cap: int | None, guess: int | None, progress: Progress | None
+) -> Repeat:
+    """Add points until enough of them are surplus; stop at `limit` with a lower bound only."""
+    enough = limit if cap is None else min(limit, cap + SURPLUS)
+    if fixed:
+        count = fixed
+    elif guess is not None:
+        count = min(enough, guess + SURPLUS)
+    else:
+        count = enough if enough <= 2048 else _FIRST + SURPLUS
+    while True:
+        repeat = _measure(draws, count, progress)
+        if fixed or repeat.surplus >= SURPLUS or count >= enough:
+            return repeat
+        short = repeat.surplus == 0
+        del repeat
+        count = min(enough, 2 * count if short else count + SURPLUS)
+
+
+def _measure(draws: Draws, count: int, progress: Progress | None) -> Repeat:
+    require_memory(8 * count * count, draws.device, f"a matrix of {count:,} × {count:,} points")
+    label = f"repeat {draws.repeat + 1}: {count:,} × {count:,} points"
+    tick = time.perf_counter()
+    report = (lambda share: progress(f"{label}, evaluating", share)) if progress else None
+    a, b = draws.points("a", count), draws.points("b", count)
+    try:
+        matrix = pair_matrix(draws.evaluate(), a, b, draws.partition, report)
+        _synchronise(draws.device)
+        tock = time.perf_counter()
+        if progress:
+            progress(f"{label}, eliminating", 0.0)
+        elimination = eliminate(matrix, draws.modulus, overwrite=True)
+        _synchronise(draws.device)
+    except torch.OutOfMemoryError:
+        raise NotEnoughMemory(
+            f"{count:,} points need more than the matrix's {8 * count * count / 2**30:.1f} GiB on {draws.device}: "
+            "use fewer points or a smaller net"
+        ) from None
+    return Repeat(draws, count, elimination, tock - tick, time.perf_counter() - tock)
+
+
+def _light(repeat: Repeat) -> Repeat:
+    """The same repeat without its matrix."""
+    e = repeat.elimination
+    small = replace(e, factors=e.factors.new_empty(0, 0), rows=e.pivot_rows, columns=e.pivot_columns)
+    return replace(repeat, elimination=small)
+
+
+def _result(
+    function: ScalarFunction,
+    partition: Partition,
+    found: list[Repeat],
+    predicted: Prediction | None,
+    degree: int,
+    started: float,
+    seed: int,
+    device: torch.device,
+) -> RankResult:
+    ranks = [r.rank for r in found]
+    rank = max(ranks)
+    theory = predicted_fields(predicted, rank)
+    saturated = theory["saturated"]
+    if theory["cap"] is not None and rank > theory["cap"]:
+        raise AssertionError(f"rank {rank} above the cap {theory['cap']}: the cap's proof does not cover this net")
+    doubt = 0.0 if saturated else max(failure_probability(r.points, r.rank, degree, r.draws.modulus.p) for r in found)
+    enough = all(r.surplus >= SURPLUS for r in found) and doubt <= LARGEST_DOUBT
+    enough = enough and min(r.draws.modulus.p for r in found) >= SMALLEST_PRIME
+    agree = len(found) > 1 and len(set(ranks)) == 1 and enough
+    return RankResult(
+        **described(function, partition),
+        **theory,
+        mode="exact",
+        rank=rank,
+        exact=saturated or agree,
+        lower_bound=rank,
+        failure_probability=doubt,
+        primes=tuple(r.draws.modulus.p for r in found),
+        points=max(r.points for r in found),
+        ranks=tuple(ranks),
+        degree=degree,
+        seconds=time.perf_counter() - started,
+        evaluate_seconds=sum(r.evaluate_seconds for r in found),
+        eliminate_seconds=sum(r.eliminate_seconds for r in found),
+        provenance=Provenance.here(seed, device_name(device)),
+    )
+
+
+def failure_probability(points: int, rank: int, degree: int, prime: int) -> float:
+    """The bound of this file's head for one draw; 1 when there are no surplus points."""
+    surplus = points - rank
+    if surplus <= 0 or 2 * degree >= prime:
+        return 1.0
+    choices = math.lgamma(points + 1) - math.lgamma(surplus + 1) - math.lgamma(points - surplus + 1)
+    exponent = min(0.0, choices + surplus * math.log(2 * max(degree, 1) / prime))
+    return max(math.exp(exponent), sys.float_info.min)  # 0 is kept for what is proven
+
+
+def _affordable(device: torch.device) -> int:
+    """The most points a measurement takes by itself: two thirds of the free memory, a few minutes."""
+    by_memory = math.isqrt(int(free_bytes(device) * 2 / 3) // 8)
+    return max(SURPLUS + 1, min(by_memory, 120_000 if device.type == "cuda" else 4_096))
+
+
+def _check(subject: Subject, points: int | None, max_points: int | None, repeats: int) -> None:
+    for name, value in (("points", points), ("max points", max_points), ("repeats", repeats)):
+        if value is not None and value < 1:
+            raise BadInput(f"{name} must be at least 1, not {value}: an empty matrix has no rank to measure")
+    if subject.vocab:
+        raise BadInput(
+            f"'{subject.name}' reads integer ids, so its inputs are no points of a field: use --mode grid or epsilon"
+        )
+
+
+def _synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

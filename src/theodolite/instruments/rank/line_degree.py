@@ -1,0 +1,64 @@
+"""Degree of a net along random lines, and how many tokens it multiplies together, both over GF(p)."""
+
+from __future__ import annotations
+
+from itertools import product as cartesian
+
+import torch
+
+from theodolite.errors import BadInput
+from theodolite.instruments.rank.points import Draws
+
+_LARGEST = 1 << 14
+
+
+def line_degree(draws: Draws) -> int:
+    """The degree of t ↦ y(u + t·v) for drawn u, v: the total degree of y but for a chance of at most degree/p.
+
+    Exact for the drawn line: the polynomial has degree k when its k-th finite difference is the last that is not 0.
+    """
+    m, evaluate = draws.modulus, draws.evaluate()
+    origin, direction = draws.whole("line", 2)
+    size = 64
+    while True:
+        steps = torch.arange(size, dtype=torch.float64, device=draws.device).view(-1, 1, 1)
+        values = evaluate(m.reduce_(origin + m.reduce_(steps * direction)))
+        found = 0
+        for k in range(size):
+            if bool(values[0] != 0):
+                found = k
+            values = m.reduce_(values[1:] - values[:-1])
+        # A margin of vanishing differences tells a finished polynomial from one that is longer than the line.
+        if found < size - 16:
+            return found
+        if size >= min(_LARGEST, m.p // 2):
+            raise BadInput(f"the degree is at least {found}, too large to be found modulo {m.p}: use a shallower net")
+        size *= 4
+
+
+def mixing(draws: Draws, most: int) -> int:
+    """The largest number of tokens, up to `most`, whose values some term of y multiplies together.
+
+    Inclusion–exclusion: the alternating sum of y over all subsets of a set of tokens (the others 0) keeps just the
+    terms that hold every token of the set. The sets grow from the token that is read.
+    """
+    sites, token = draws.partition.sites, draws.function.token
+    if most > sites:
+        raise BadInput(f"{most} tokens cannot be told apart with {sites}: use at least {most} tokens")
+    if most > 20:
+        raise BadInput(f"inclusion–exclusion over {most} tokens needs 2^{most} evaluations: use at most 20")
+    m, evaluate = draws.modulus, draws.evaluate()
+    x = draws.whole("mixing", 1)[0]
+    chosen = [token, *(i for i in range(sites) if i != token)][:most]
+    subsets = torch.tensor(list(cartesian((0.0, 1.0), repeat=most)), dtype=torch.float64, device=draws.device)
+    mask = torch.zeros(len(subsets), sites, 1, dtype=torch.float64, device=draws.device)
+    mask[:, chosen, 0] = subsets
+    values = torch.cat([evaluate(part * x) for part in mask.split(1 << 12)])
+    # Möbius transform over the lattice of subsets, one token at a time.
+    table = values.view(*([2] * most))
+    for axis in range(most):
+        low, high = table.unbind(axis)
+        table = torch.stack([low, m.reduce_(high - low)], axis)
+    size = subsets.sum(1)
+    present = table.reshape(-1) != 0
+    return int(size[present].max()) if bool(present.any()) else 0

@@ -1,0 +1,79 @@
+"""The matrix M_ij = y(a_i, b_j) of a scalar function at points of the two sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from theodolite.instruments.rank.scalar import Evaluate
+from theodolite.partition import Partition
+
+# Numbers in the net's widest tensor for one tile: 16 MiB stay near a CPU's cache, 1 GiB fills a GPU.
+_CPU_NUMBERS = 1 << 21
+_CUDA_NUMBERS = 1 << 27
+
+
+def pair_matrix(
+    evaluate: Evaluate,
+    a: Tensor,
+    b: Tensor,
+    partition: Partition,
+    progress: Callable[[float], None] | None = None,
+    numbers: int | None = None,
+) -> Tensor:
+    """`a` is (rows, |A|, features), `b` (columns, |B|, features); a tile's widest tensor holds about `numbers`."""
+    rows, columns = a.shape[0], b.shape[0]
+    matrix = torch.empty(rows, columns, dtype=torch.float64, device=a.device)
+    for top, left, tile in tiles(evaluate, a, b, partition, numbers):
+        matrix[top : top + tile.shape[0], left : left + tile.shape[1]] = tile
+        if progress is not None:
+            progress(tile.numel() / matrix.numel())
+    return matrix
+
+
+def tiles(
+    evaluate: Evaluate, a: Tensor, b: Tensor, partition: Partition, numbers: int | None = None
+) -> Iterator[tuple[int, int, Tensor]]:
+    """The same matrix piece by piece: (top, left, tile), a whole band of rows before the next."""
+    rows, columns = a.shape[0], b.shape[0]
+    pairs = _pairs_at_once(evaluate, a, partition, numbers)
+    wide = min(columns, pairs)
+    high = max(1, pairs // wide)
+    order_a, order_b = (torch.tensor(side, device=a.device) for side in (partition.a, partition.b))
+    for top in range(0, rows, high):
+        part_a = a[top : top + high]
+        for left in range(0, columns, wide):
+            part_b = b[left : left + wide]
+            shape = (part_a.shape[0], part_b.shape[0], partition.sites, a.shape[2])
+            x = torch.empty(shape, dtype=a.dtype, device=a.device)
+            x[:, :, order_a] = part_a[:, None]
+            x[:, :, order_b] = part_b[None, :]
+            yield top, left, evaluate(x.flatten(0, 1)).view(shape[:2])
+
+
+def _pairs_at_once(evaluate: Evaluate, a: Tensor, partition: Partition, numbers: int | None) -> int:
+    """How many pairs keep the widest tensor of the net within the budget, found by evaluating one."""
+    shape = (1, partition.sites, a.shape[2])
+    with _Widest() as widest:
+        evaluate(a.new_zeros(shape))
+    per_pair = max(widest.numbers, shape[1] * shape[2])
+    budget = numbers or (_CUDA_NUMBERS if a.device.type == "cuda" else _CPU_NUMBERS)
+    return max(1, budget // per_pair)
+
+
+class _Widest(TorchDispatchMode):
+    """Watches every operation and keeps the size of the largest result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, Tensor):
+            self.numbers = max(self.numbers, result.numel())
+        return result

@@ -1,0 +1,113 @@
+"""`separation_rank`: the one function behind `theodolite rank`, in its three modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+from torch import nn
+
+from theodolite.errors import BadInput
+from theodolite.instruments.rank.certificate import certificate as make_certificate
+from theodolite.instruments.rank.epsilon import Inputs, Reference, epsilon_rank
+from theodolite.instruments.rank.exact import Progress, Repeat, exact_rank
+from theodolite.instruments.rank.grid import grid_rank
+from theodolite.instruments.rank.result import RankResult
+from theodolite.nets.load import load
+from theodolite.partition import Partition
+
+Mode = Literal["exact", "epsilon", "grid"]
+
+
+def separation_rank(
+    net: str | nn.Module | Callable[..., nn.Module],
+    mode: Mode = "exact",
+    partition: str | Partition = "left-right",
+    *,
+    epsilon: float | None = None,
+    templates: int | None = None,
+    token: int | None = None,
+    entry: int = 0,
+    points: int | None = None,
+    max_points: int | None = None,
+    repeats: int | None = None,
+    prime: int | None = None,
+    weights: Literal["drawn", "own"] | None = None,
+    inputs: Inputs | None = None,
+    dtype: str | None = None,
+    relative_to: Reference | None = None,
+    certificate: bool = False,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress | None = None,
+    **shape: Any,
+) -> RankResult:
+    """Separation rank of one output entry of a net with respect to a partition of its input.
+
+    `net` is a registered name, `file.py:Name`, a module, a function of tensors or what builds a module; `shape` its
+    arguments (`depth`, `width`, `tokens`, …). `mode` is exact (polynomial nets), epsilon (any net) or grid (the small
+    independent truth). `repeats` counts fresh primes, weights and points, in epsilon mode resamples of the points.
+    `weights="own"` measures the net's own weights instead of drawn ones (epsilon mode always does). With
+    `certificate` the result's `.certificate` can be written to a file and verified.
+    """
+    _only(mode, "exact", certificate=certificate or None, max_points=max_points)
+    _only(mode, "epsilon", epsilon=epsilon, inputs=inputs, dtype=dtype, relative_to=relative_to)
+    _only(mode, "grid", templates=templates)
+    if weights not in (None, "drawn", "own"):
+        raise BadInput(f"weights '{weights}' are unknown: use drawn or own")
+    if not 0 <= seed < 1 << 63:
+        raise BadInput(f"seed {seed} is not between 0 and 2^63 - 1")
+    subject = load(net, seed=seed, **shape)
+    own = weights == "own"
+    if mode == "epsilon":
+        if weights == "drawn":
+            raise BadInput("epsilon mode measures the weights a net was built with: leave --weights out")
+        if prime is not None:
+            raise BadInput("epsilon mode computes in floats and takes no prime: leave it out, or use --mode exact")
+        return epsilon_rank(
+            subject,
+            partition,
+            epsilon=0.01 if epsilon is None else epsilon,
+            token=token,
+            entry=entry,
+            points=256 if points is None else points,
+            resamples=3 if repeats is None else repeats,
+            inputs=inputs or "normal",
+            dtype=dtype or "float64",
+            relative_to=relative_to or "size",
+            seed=seed,
+            device=device,
+            progress=progress,
+        )
+    common: dict[str, Any] = {
+        "token": token,
+        "entry": entry,
+        "repeats": 3 if repeats is None else repeats,
+        "prime": prime,
+        "own_weights": own,
+        "seed": seed,
+        "device": device,
+    }
+    if mode == "grid":
+        if points is not None:
+            raise BadInput("grid mode counts template vectors, not points: use --templates")
+        return grid_rank(subject, partition, templates=2 if templates is None else templates, **common)
+    kept: list[dict[str, Any]] = []
+    keep = (lambda repeat: kept.append(make_certificate(repeat))) if certificate else None
+    result = exact_rank(
+        subject, partition, points=points, max_points=max_points, progress=progress, keep=keep, **common
+    )
+    return replace(result, certificate=kept[-1]) if kept else result
+
+
+def _only(mode: str, owner: str, **options: Any) -> None:
+    """Options of one mode are refused in the others instead of being ignored."""
+    if mode not in ("exact", "epsilon", "grid"):
+        raise BadInput(f"mode '{mode}' is unknown: use exact, epsilon or grid")
+    for name, value in options.items():
+        if value is not None and mode != owner:
+            raise BadInput(f"--{name.replace('_', '-')} belongs to --mode {owner} and the mode is {mode}: leave it out")
+
+
+__all__ = ["Mode", "Repeat", "separation_rank"]

@@ -1,0 +1,84 @@
+"""Several groups side by side in this process, each on a CUDA stream of its own, taken up in turns block by block.
+
+Networks too small to fill a GPU leave it waiting between their kernels. Work on other streams fills the gaps, which
+other processes could not: without a further service, a GPU gives processes turns and never runs two at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+
+import torch
+
+from theodolite.device import resolve_device
+from theodolite.lab.engines.pool import Message, failed
+from theodolite.lab.group import Group
+from theodolite.lab.work import Context, Update, work
+
+
+@dataclass(frozen=True)
+class _Lane:
+    group: str
+    updates: Iterator[Update]
+    stream: AbstractContextManager[object]
+
+
+class Streams:
+    """At most `workers` groups at once; every `poll` lets each of them enqueue one block."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._lanes: list[_Lane] = []
+        self._idle: list[torch.cuda.Stream] = []
+        self._stopping = False
+
+    @property
+    def free(self) -> int:
+        return self.workers - len(self._lanes)
+
+    def submit(self, group: Group, context: Context) -> None:
+        eager = replace(context, quiet=0.0)  # a turn is one block: no stream runs dry while another is fed
+        updates = work(group, eager, lambda: self._stopping)
+        self._lanes.append(_Lane(group.id, updates, self._stream(group.settings["device"])))
+
+    def poll(self, timeout: float) -> list[Message]:
+        messages: list[Message] = []
+        for lane in list(self._lanes):
+            try:
+                with lane.stream:
+                    update = next(lane.updates, None)
+            except Exception as error:
+                messages.append(failed(lane.group, error))
+                self._end(lane)
+                continue
+            if update is not None:
+                messages.append(update)
+            if update is None or update.done:
+                self._end(lane)
+        return messages
+
+    def drop(self, group: str) -> None:
+        for lane in [lane for lane in self._lanes if lane.group == group]:
+            self._end(lane)
+
+    def stop(self) -> list[Message]:
+        """Let what runs save its state."""
+        self._stopping = True
+        messages: list[Message] = []
+        while self._lanes:
+            messages += self.poll(0)
+        return messages
+
+    def _stream(self, device: str) -> AbstractContextManager[object]:
+        """One that no running group uses; cuBLAS keeps memory for every stream it has ever run on."""
+        where = resolve_device(device)
+        if where.type != "cuda":
+            return nullcontext()
+        return torch.cuda.stream(self._idle.pop() if self._idle else torch.cuda.Stream(where))
+
+    def _end(self, lane: _Lane) -> None:
+        self._lanes.remove(lane)
+        if isinstance(lane.stream, torch.cuda.StreamContext) and lane.stream.stream is not None:
+            self._idle.append(lane.stream.stream)

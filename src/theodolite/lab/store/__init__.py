@@ -1,0 +1,1 @@
+"""The SQLite store of a folder: its schema, transactions, and who holds which group."""

@@ -1,0 +1,248 @@
+"""One SQLite file, opened with care: ours or refused, whole transactions, one sentence for all that can go wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from theodolite.errors import DiskFull, StoreError
+from theodolite.lab.store.schema import APPLICATION, MIGRATIONS
+
+DISK_FULL = "the disk is full: finished cells are kept; free some space and run the same command"
+CHECKED = 16 * 2**20  # bytes: a file up to this size is checked page by page when it is opened (some milliseconds)
+
+Migrations = tuple[tuple[str, ...], ...]
+
+
+class Database:
+    """Reading and writing in whole transactions; may be called from several threads."""
+
+    def __init__(
+        self, path: Path, *, must_exist: bool = False, timeout: float = 30.0, migrations: Migrations = MIGRATIONS
+    ) -> None:
+        self.path, self.timeout, self.read_only = path, timeout, False
+        self._migrations, self._process = migrations, os.getpid()
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        with self._sentences():
+            self._find(must_exist)
+            self._connection = self._open_to_read() if self.read_only else self._open_to_write()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Everything read inside is of one moment."""
+        with self._lock, self._sentences():
+            connection = self._opened()
+            with _transaction(connection, "BEGIN"):
+                yield connection
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """All of it is written, or nothing; no other command writes meanwhile."""
+        with self._lock, self._sentences():
+            connection = self._opened()
+            if self.read_only:
+                raise StoreError(f"the store '{self.path}' is read-only: copy it to a folder that can be written")
+            with _transaction(connection, "BEGIN IMMEDIATE"):
+                yield connection
+
+    def wait_at_most(self, seconds: float) -> None:
+        with self._lock, self._sentences():
+            self._opened().execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
+    def close(self) -> None:
+        with self._lock, self._sentences():
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def _find(self, must_exist: bool) -> None:
+        folder = self.path.parent
+        try:
+            if must_exist and not self.path.is_file():
+                raise StoreError(f"there is no store in '{folder}': give the folder an earlier command wrote to")
+            folder.mkdir(parents=True, exist_ok=True)
+            there = self.path.exists()
+            if there and not self.path.is_file():
+                raise StoreError(f"'{self.path}' is not a file: choose another folder")
+            if there:
+                self._look_at_header()
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise DiskFull(DISK_FULL) from error
+            raise StoreError(f"the folder '{folder}' cannot be used ({error.strerror}): choose another") from error
+        self.read_only = not all(os.access(place, os.W_OK) for place in ([folder, self.path] if there else [folder]))
+        if self.read_only and not must_exist:
+            raise StoreError(f"the folder '{folder}' cannot be written: choose another")
+
+    def _look_at_header(self) -> None:
+        """SQLite takes a file shorter than a page for an empty one and would write over it, whatever it holds; one that
+        ends inside a page is read as if zeros followed. With a log beside it, both can be mended."""
+        with self.path.open("rb") as file:
+            header = file.read(18)
+            size = file.seek(0, os.SEEK_END)
+        if header and not header.startswith(b"SQLite format 3\0"):
+            raise StoreError(f"'{self.path}' is not a store: choose another folder")
+        page = int.from_bytes(header[16:18], "big") if len(header) == 18 else 0
+        page = 2**16 if page == 1 else page  # the field has two bytes
+        if size and self._complete() and (page < 512 or size % page):
+            raise StoreError(damaged(self.path))
+
+    def _complete(self) -> bool:
+        """Whether the file alone is the whole store: nothing waits beside it to be written into it."""
+        companions = [self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-journal")]
+        return not any(file.exists() and file.stat().st_size for file in companions)
+
+    def _open_to_write(self) -> sqlite3.Connection:
+        connection = self._connect("mode=rwc")
+        try:
+            if self._version(connection) < len(self._migrations):
+                with _transaction(connection, "BEGIN IMMEDIATE"):
+                    self._migrate(connection)
+            self._check(connection)
+            self._keep_a_log(connection)
+            connection.execute("PRAGMA foreign_keys = ON")
+            # FULL: a finished cell outlives a power cut, too. One fsync a transaction, and those are rare.
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        # A file in WAL mode needs its companions, which cannot be made here; if nothing waits in the log, the file
+        # alone is complete and `immutable` reads it as it is.
+        connection = self._connect("mode=ro&immutable=1" if self._complete() else "mode=ro")
+        try:
+            if self._version(connection) < len(self._migrations):
+                raise StoreError(
+                    f"the store '{self.path}' is of an older version and read-only: copy it to a folder that can be "
+                    f"written, where it is brought up to date"
+                )
+            self._check(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?{mode}",
+            uri=True,
+            timeout=self.timeout,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        """0: new and empty. Read in one transaction, for another command may be making the tables right now."""
+        with _transaction(connection, "BEGIN"):
+            return self._version_seen(connection)
+
+    def _version_seen(self, connection: sqlite3.Connection) -> int:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if application != APPLICATION:
+            if application or version or tables:
+                raise StoreError(f"'{self.path}' is a database of another program: choose another folder")
+            return 0
+        if version > len(self._migrations):
+            raise StoreError(
+                f"the store '{self.path}' was written by a newer version: update theodolite, or choose another folder"
+            )
+        return version
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        for statements in self._migrations[self._version_seen(connection) :]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {len(self._migrations)}")
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        if self.path.stat().st_size <= CHECKED:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                raise StoreError(damaged(self.path))
+
+    def _keep_a_log(self, connection: sqlite3.Connection) -> None:
+        """Write-ahead logging: readers never wait. SQLite does not wait for its turn to switch it on, so we do."""
+        deadline = time.monotonic() + self.timeout
+        while True:
+            try:
+                (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                break
+            except sqlite3.OperationalError as error:
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+        if mode != "wal":
+            raise StoreError(f"the folder '{self.path.parent}' cannot hold a store: choose one on a local disk")
+
+    def _opened(self) -> sqlite3.Connection:
+        if os.getpid() != self._process:
+            raise StoreError(f"the store '{self.path}' was opened by another process: open it again in this one")
+        if self._connection is None:
+            raise StoreError(f"the store '{self.path}' is closed: open it again")
+        return self._connection
+
+    @contextlib.contextmanager
+    def _sentences(self) -> Iterator[None]:
+        """No exception of sqlite3 leaves this file."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._sentence(error) from error
+
+    def _sentence(self, error: sqlite3.Error) -> StoreError:
+        code = _code(error)
+        if code == sqlite3.SQLITE_FULL or (code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and self._no_room()):
+            return DiskFull(DISK_FULL)
+        if code == sqlite3.SQLITE_NOTADB:
+            return StoreError(f"'{self.path}' is not a store: choose another folder")
+        if code == sqlite3.SQLITE_CORRUPT:
+            return StoreError(damaged(self.path))
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StoreError(
+                f"the store '{self.path}' was locked by another program for {self.timeout:g} s: end that program, then "
+                f"run the same command"
+            )
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            return StoreError(f"the store '{self.path}' cannot be written ({error}): choose another folder")
+        return StoreError(f"the store '{self.path}' cannot be used ({error}): check its disk, or choose another folder")
+
+    def _no_room(self) -> bool:
+        try:
+            return shutil.disk_usage(self.path.parent).free < 2**16
+        except OSError:
+            return False
+
+
+def damaged(path: Path) -> str:
+    return f"the store '{path}' is damaged: move it away or put a copy in its place, then run the same command"
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    try:
+        connection.execute(begin)
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # after some errors SQLite has rolled back by itself
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+        raise
+
+
+def _code(error: sqlite3.Error) -> int | None:
+    code = getattr(error, "sqlite_errorcode", None)  # the low byte is the kind, the rest says more exactly where
+    return None if code is None else code & 0xFF

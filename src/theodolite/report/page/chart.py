@@ -1,0 +1,87 @@
+"""A chart of squares as one SVG drawing: in the page with its colours, or alone in a file with its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from theodolite.surveys.section import Board, Chart, Square
+
+_WIDE, _HIGH = 47, 27  # of a square
+_BETWEEN = 26  # boards
+_LETTER = 6.6  # of a name, about
+_SLANT = 0.82  # of a slanted name's length goes up
+_STYLE = {  # alone in a file: light paper, the palette of the plots
+    "ink": "#1b1f23",
+    "soft": "#4f5861",
+    "rule": "#d5d9dd",
+    "boards": ("#0072b2", "#d55e00", "#009e73"),
+}
+_PAGE = {
+    "ink": "var(--ink)",
+    "soft": "var(--soft)",
+    "rule": "var(--rule)",
+    "boards": ("var(--series-0)", "var(--series-1)", "var(--series-2)"),
+}
+_FONT = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif"
+
+
+def chart_svg(chart: Chart, alone: bool = False) -> str:
+    """`alone`: for a file of its own, on white."""
+    style = _STYLE if alone else _PAGE
+    left = 14 + _LETTER * max(len(name) for name in chart.rows)
+    names = 12 + _SLANT * _LETTER * max(len(name) for name in chart.columns)
+    top = 44 + names
+    board = _WIDE * len(chart.columns)
+    overhang = _LETTER * 0.6 * len(chart.columns[-1])  # the last slanted name leaves the board
+    width = left + len(chart.boards) * (board + _BETWEEN) - _BETWEEN + overhang
+    height = top + _HIGH * len(chart.rows) + 8
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'role="img" aria-label="{escape(chart.alt, quote=True)}" font-family="{_FONT}" font-size="12">'
+    ]
+    if alone:
+        parts.append(f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>')
+    for number, name in enumerate(chart.rows):
+        y = top + _HIGH * (number + 0.5) + 4
+        parts.append(_text(left - 8, y, name, style["ink"], "end"))
+    for number, one in enumerate(chart.boards):
+        colour = style["boards"][number % len(style["boards"])]
+        parts += _board(one, chart.columns, left + number * (board + _BETWEEN), top, colour, style)
+    return "".join([*parts, "</svg>"])
+
+
+def _board(
+    board: Board, columns: Sequence[str], x: float, top: float, colour: str, style: dict[str, str | tuple[str, ...]]
+) -> list[str]:
+    ink, soft, rule = str(style["ink"]), str(style["soft"]), str(style["rule"])
+    parts = [
+        f'<text x="{x:.1f}" y="16" fill="{ink}" font-size="14" font-weight="bold">{escape(board.title)}</text>',
+        _text(x, 33, board.note, soft, "start", 11),
+    ]
+    for column, name in enumerate(columns):
+        at, y = x + _WIDE * (column + 0.5), top - 6
+        turned = f'transform="rotate(-55 {at:.1f} {y:.1f})"'
+        parts.append(f'<text x="{at:.1f}" y="{y:.1f}" fill="{ink}" {turned}>{escape(name)}</text>')
+    for row, squares in enumerate(board.squares):
+        for column, square in enumerate(squares):
+            parts.append(_square(square, x + _WIDE * column, top + _HIGH * row, colour, ink, soft, rule))
+    return parts
+
+
+def _square(square: Square, x: float, y: float, colour: str, ink: str, soft: str, rule: str) -> str:
+    known = square.share is not None
+    full = 0.04 + 0.56 * min(1.0, max(0.0, square.share)) if square.share is not None else 0.0
+    box = f'x="{x + 1:.1f}" y="{y + 1:.1f}" width="{_WIDE - 2}" height="{_HIGH - 2}" rx="3"'
+    hover = f"<title>{escape(square.hover)}</title>" if square.hover else ""
+    dash = "" if known else ' stroke-dasharray="2 3"'
+    return (
+        f'<g>{hover}<rect {box} fill="{colour}" fill-opacity="{full:.2f}" stroke="{rule}"{dash}/>'
+        f"{_text(x + _WIDE / 2, y + _HIGH / 2 + 4, square.text, ink if known else soft, 'middle', 11)}</g>"
+    )
+
+
+def _text(x: float, y: float, words: str, fill: object, anchor: str, size: int = 12) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" fill="{fill}" text-anchor="{anchor}" font-size="{size}">{escape(words)}</text>'
+    )

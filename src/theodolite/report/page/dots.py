@@ -1,0 +1,112 @@
+"""A figure of kind `dots`: names downwards, values with their intervals along a horizontal axis.
+
+Names are read without tilting the head, and intervals of several nets on one task never lie on top of each other.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from theodolite.report.numbers import drawable, format_value
+from theodolite.report.page.axes import y_axis
+from theodolite.report.page.hover import hover, inert
+from theodolite.report.page.styles import PALETTE, Style, styles
+from theodolite.surveys.section import Figure, Panel
+
+_SPREAD = 0.74  # of the room of a name, shared by its series
+_NAME_WIDTH = 18  # characters before a name breaks
+_ROW, _GAP, _AXIS = 13, 12, 44  # pixels
+
+
+def dot_axes(figure: Figure) -> dict[str, Any]:
+    """The value axis lies below; names stand at 0, −1, −2, … so that the first is on top."""
+    names = _names(figure)
+    values = {**y_axis(figure), "fixedrange": True}
+    ticks = {
+        "type": "linear",
+        "range": [0.5 - len(names), 0.5],
+        "tickmode": "array",
+        "tickvals": [-i for i in range(len(names))],
+        "ticktext": ["<br>".join(inert(line) for line in _wrapped(name)) for name in names],
+        "showgrid": False,
+        "automargin": True,
+        "fixedrange": True,
+        "title": {"text": inert(figure.x_label)},
+    }
+    return {"xaxis": values, "yaxis": ticks}
+
+
+def dot_traces(figure: Figure, panel: Panel, looks: Mapping[str, Style]) -> list[dict[str, Any]]:
+    names = {name: i for i, name in enumerate(_names(figure))}
+    slots = {style.name: i for i, style in enumerate(styles(figure))}
+    traces = []
+    for series in panel.series:
+        style = looks[series.name]
+        colour = PALETTE[style.colour]
+        offset = _SPREAD * ((slots[series.name] + 0.5) / len(slots) - 0.5)
+        y, low, high = (
+            [drawable(value, log=figure.log_y) for value in values] if values is not None else None
+            for values in (series.y, series.low, series.high)
+        )
+        assert y is not None
+        labels = [_name(value) for value in series.x]
+        meta: dict[str, Any] = {"name": series.name, "colour": style.colour, "dashed": series.dashed, "role": "line"}
+        meta |= {"x": labels, "y": y}
+        trace: dict[str, Any] = {
+            "type": "scatter",
+            "mode": "markers",
+            "name": inert(series.name),
+            "x": y,
+            "y": [-names[label] - offset for label in labels],
+            "text": [hover(figure, series, i) for i in range(len(series.y))],
+            "hovertemplate": "%{text}<extra></extra>",
+            "line": {"color": colour, "width": 2, "dash": style.dash},
+            "marker": {
+                "color": colour,
+                "size": 8,
+                "symbol": f"{style.symbol}-open" if series.dashed else style.symbol,
+                "line": {"color": colour, "width": 1.5 if series.dashed else 0},
+            },
+            "meta": meta,
+        }
+        if low is not None and high is not None:
+            meta |= {"low": low, "high": high}
+            trace["error_x"] = {
+                "type": "data",
+                "symmetric": False,
+                "array": [_gap(a, b) for a, b in zip(y, high, strict=True)],
+                "arrayminus": [_gap(a, b) for a, b in zip(low, y, strict=True)],
+                "color": colour,
+                "thickness": 1.4,
+                "width": 0,
+            }
+        traces.append(trace)
+    return traces
+
+
+def dot_height(figure: Figure) -> int:
+    """Pixels that keep the rows apart."""
+    return _AXIS + len(_names(figure)) * (_GAP + max(_ROW * len(styles(figure)), 2 * _ROW))
+
+
+def dividers(figure: Figure) -> list[float]:
+    """Heights between neighbouring names."""
+    return [-i - 0.5 for i in range(len(_names(figure)) - 1)]
+
+
+def _names(figure: Figure) -> list[str]:
+    return list(dict.fromkeys(_name(value) for panel in figure.panels for series in panel.series for value in series.x))
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else format_value(value)
+
+
+def _wrapped(name: str) -> list[str]:
+    return textwrap.wrap(name, _NAME_WIDTH, max_lines=3, placeholder=" …") or [""]
+
+
+def _gap(start: float | None, end: float | None) -> float | None:
+    return None if start is None or end is None else max(end - start, 0)

@@ -1,0 +1,210 @@
+"""One HTML page with every table and figure of a survey, which asks nothing of any network."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup, escape
+
+from theodolite.report.numbers import exact_value, format_value, json_value
+from theodolite.report.page.chart import chart_svg
+from theodolite.report.page.dots import dot_height
+from theodolite.report.page.first_screen import first_screen
+from theodolite.report.page.plots import panel_plots
+from theodolite.report.page.styles import styles
+from theodolite.report.verdict import agreement
+from theodolite.surveys.section import Chart, Figure, Summary, Table
+from theodolite.version import __version__
+
+
+@dataclass(frozen=True)
+class RenderedSection:
+    """A section of the survey as the page needs it; `id` becomes the anchor of its heading."""
+
+    id: str
+    title: str
+    summary: Summary
+
+
+def render_page(
+    title: str,
+    subtitle: str,
+    sections: Sequence[RenderedSection],
+    provenance: Mapping[str, Any],
+    not_applicable: Sequence[str],
+    *,
+    nets: Sequence[str] = (),
+    command: str = "",
+) -> str:
+    """The page as one text. plotly.js is part of it where there is a figure, and makes up nearly all of its size.
+
+    `nets` orders the verdicts and names nets that no section could ask; `command` makes the whole survey again, and
+    stands below every table and figure that has none of its own.
+    """
+    shown, data = [], []
+    counts = {"table": 0, "figure": 0, "chart": 0}
+    for section in sections:
+        tables, figures = [], []
+        for table in section.summary.tables:
+            counts["table"] += 1
+            again = replace(table, command=table.command or command)
+            tables.append(_shown_table(again, f"table-{counts['table']}"))
+        for figure in section.summary.figures:
+            counts["figure"] += 1
+            again = replace(figure, command=figure.command or command, order=nets)
+            figures.append(_shown_figure(again, f"figure-{counts['figure']}"))
+        charts = []
+        for chart in section.summary.charts:
+            counts["chart"] += 1
+            charts.append(_shown_chart(replace(chart, command=chart.command or command), f"chart-{counts['chart']}"))
+        anchor = "section-" + re.sub(r"[^A-Za-z0-9_-]+", "-", section.id)
+        failures = _failures(section.summary)
+        parts = {"tables": tables, "figures": figures, "charts": charts, "failures": failures}
+        shown.append({"anchor": anchor, "section": section, **parts})
+        data.append(_section_data(section, tables, figures))
+    verdicts = first_screen(
+        [(section.id, answer) for section in sections for answer in section.summary.answers],
+        {item["section"].id: (item["anchor"], item["section"].title) for item in shown},
+        nets,
+        command,
+    )
+    document = {
+        "title": title,
+        "subtitle": subtitle,
+        "provenance": json_value(provenance),
+        "command": command,
+        "not_applicable": list(not_applicable),
+        "verdicts": _table_data("verdicts", verdicts.table) if verdicts else None,
+        "sections": data,
+    }
+    page = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            title=title,
+            subtitle=subtitle,
+            sections=shown,
+            verdicts=verdicts,
+            command=command,
+            provenance={str(key): exact_value(value) for key, value in provenance.items()},
+            not_applicable=not_applicable,
+            version=__version__,
+            style=Markup(_resource("page.css") + _resource("verdicts.css")),
+            script=Markup(_resource("page.js")),
+            plotly=Markup(_plotly()) if counts["figure"] else None,
+            data=Markup(_script_json(document)),
+        )
+    )
+    return page.lstrip() + "\n"
+
+
+def _shown_table(table: Table, ident: str) -> dict[str, Any]:
+    rows = []
+    for row in table.rows:
+        cells = []
+        for column in table.columns:
+            value = row.get(column.key)
+            if column.kind == "agreement":
+                cells.append({"text": agreement(value), "exact": "", "column": column, "agrees": value})
+                continue
+            text, exact = format_value(value), exact_value(value)
+            rounded = text != exact and value is not None and text.replace(",", "") != exact
+            cells.append({"text": text, "exact": exact if rounded and column.numeric else "", "column": column})
+        rows.append(cells)
+    headed = bool(table.columns) and not table.columns[0].numeric
+    return {"id": ident, "table": table, "rows": rows, "headed": headed, "notes": [c for c in table.columns if c.note]}
+
+
+def _shown_figure(figure: Figure, ident: str) -> dict[str, Any]:
+    height = dot_height(figure) if figure.kind == "dots" else None
+    return {"id": ident, "figure": figure, "legend": styles(figure), "plots": panel_plots(figure), "height": height}
+
+
+def _shown_chart(chart: Chart, ident: str) -> dict[str, Any]:
+    return {"id": ident, "chart": chart, "drawing": Markup(chart_svg(chart))}
+
+
+def _failures(summary: Summary) -> list[str]:
+    """Why an instrument could not be used on a net, unless the section's notes say so already."""
+    found = dict.fromkeys((answer.net, answer.text) for answer in summary.answers if answer.standing == "failed")
+    return [f"{net}: {text}" for net, text in found if not any(net in note and text in note for note in summary.notes)]
+
+
+def _section_data(section: RenderedSection, tables: list[dict[str, Any]], figures: list[dict[str, Any]]) -> Any:
+    return {
+        "id": section.id,
+        "title": section.title,
+        "headline": section.summary.headline,
+        "notes": list(section.summary.notes),
+        "tables": [_table_data(shown["id"], shown["table"]) for shown in tables],
+        "figures": [_figure_data(shown["id"], shown["figure"], shown["plots"]) for shown in figures],
+    }
+
+
+def _table_data(ident: str, table: Table) -> dict[str, Any]:
+    return {
+        "id": ident,
+        "title": table.title,
+        "caption": table.caption,
+        "command": table.command,
+        "columns": [
+            {"key": c.key, "label": c.label, "note": c.note, "numeric": c.numeric, "kind": c.kind}
+            for c in table.columns
+        ],
+        "rows": [[json_value(row.get(column.key)) for column in table.columns] for row in table.rows],
+    }
+
+
+def _figure_data(ident: str, figure: Figure, plots: list[dict[str, Any]]) -> dict[str, Any]:
+    """The points stand in the plots alone; a download reads them back from there."""
+    return {
+        "id": ident,
+        "title": figure.title,
+        "alt": figure.alt,
+        "caption": figure.caption,
+        "command": figure.command,
+        "x_label": figure.x_label,
+        "y_label": figure.y_label,
+        "kind": figure.kind,
+        "panels": [panel.title for panel in figure.panels],
+        "plots": plots,
+    }
+
+
+def _script_json(document: Any) -> str:
+    """JSON that can stand inside a script element: no text in it can end the element."""
+    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs  # imported here so that a command's help does not wait for it
+
+    return re.sub(r"</(script)", r"<\\/\1", get_plotlyjs(), flags=re.IGNORECASE)
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_resource),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["breakable"] = _breakable
+    return environment
+
+
+def _breakable(text: str) -> Markup:
+    """A name may break after its underscores and slashes, not in the middle of a word."""
+    return Markup(re.sub(r"([_/:,.](?=[^\W\d]))", r"\1<wbr>", str(escape(text))))
+
+
+def _resource(name: str) -> str:
+    return resources.files("theodolite.report").joinpath("templates", name).read_text(encoding="utf-8")

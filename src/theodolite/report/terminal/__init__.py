@@ -1,0 +1,1 @@
+"""Results in a terminal: cards, tables and sentences, one file a kind of result."""

@@ -1,0 +1,149 @@
+"""The advice in a terminal: the decision first, then given beside advised, then what is wasted and what depth costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.text import Text
+
+from theodolite.advice.bottlenecks import Bottleneck, percent
+from theodolite.advice.result import Advice, Rated, layers, short
+from theodolite.report.numbers import DASH
+from theodolite.report.terminal.noted import NotedRow, print_noted, widths
+
+_LINES: tuple[tuple[str, Callable[[Rated], str]], ...] = (
+    ("layers", lambda r: r.shape.layers),
+    ("width", lambda r: f"{r.shape.width}"),
+    ("heads × their width", lambda r: f"{r.shape.heads} × {r.shape.head_width}"),
+    ("parameters", lambda r: f"{r.shape.params:,}"),
+    ("  in the blocks", lambda r: f"{r.shape.params_in_blocks:,}"),
+    ("  used by one token", lambda r: f"{r.shape.active:,}"),
+    ("training, FLOPs a token", lambda r: _short(r.cost.training_flops)),
+    ("inference, FLOPs a token", lambda r: _short(r.cost.inference_flops)),
+    ("cache, bytes a token", lambda r: DASH if not r.cost.cache_bytes else _short(r.cost.cache_bytes)),
+    ("weights in bfloat16", lambda r: f"{_short(r.cost.weight_bytes)}B"),
+    ("training with Adam", lambda r: f"{_short(r.cost.training_bytes)}B"),
+    ("log3 sep, theorem", lambda r: f"{_bound(r.lower_log3)} to {_bound(r.upper_log3)}"),
+    ("log3 sep, proven cap", lambda r: _bound(r.cap_log3)),
+)
+_OTHERS = ("layers", "width", "heads", "params", "training", "inference", "cache", "log3 sep ≥", "cap")
+
+
+def print_advice(console: Console, advice: Advice) -> None:
+    """At most 80 columns; nobody needs to have read the papers."""
+    console.print(Text(advice.headline, style="bold"))
+    for warning in advice.warnings:
+        console.print(Text(warning, style="yellow"))
+    console.print()
+    columns = (
+        {"advised": advice.advised} if advice.given is None else {"given": advice.given, "advised": advice.advised}
+    )
+    rows = [NotedRow((label, *(show(one) for one in columns.values()))) for label, show in _LINES]
+    headers = ("", *columns)
+    sizes = widths(headers, rows)
+    sizes[0] = max(len(label) for label, _ in _LINES)
+    print_noted(console, headers, rows, sizes)
+    console.print()
+    _told(console, "Parts", ", ".join(f"{part} {short(n)}" for part, n in advice.judged.shape.parts.items() if n))
+    _told(console, "Theory", _theory(advice))
+    _told(
+        console, "Costs", f"at {advice.advised.cost.context} tokens of context; see docs/advise.md for what is counted."
+    )
+    if advice.judged.shape.two_stacks:
+        told = (
+            "layers are those of the encoder + those of the decoder. One token passes one of them: training is the "
+            "mean of both, the other numbers a token are of one that the decoder writes."
+        )
+        _told(console, "Encoder and decoder", told)
+    for note in advice.judged.shape.notes:
+        _told(console, "Note", note)
+    _bottlenecks(console, advice)
+    _alternatives(console, advice)
+    _measured(console, advice)
+
+
+def _theory(advice: Advice) -> str:
+    shape, regime = advice.judged.shape, advice.regime
+    relation = {"7.1": "<", "7.2": ">"}.get(regime.theorem[:3], "=")
+    meaning = {
+        "<": "each further layer ties inputs together far more strongly than more width does (Theorem 7.1).",
+        ">": "depth and width add alike (Theorem 7.2); where that starts in training is what the fit says.",
+        "=": "the border between Theorems 7.1 and 7.2.",
+    }[relation]
+    return f"{layers(shape)} {relation} log3({shape.width}) = {regime.log3_width:.1f}: {meaning}"
+
+
+def _bottlenecks(console: Console, advice: Advice) -> None:
+    if not advice.bottlenecks:
+        _told(console, "Bottlenecks", "none found.")
+    for one in advice.bottlenecks:
+        _told(console, f"Bottleneck, {one.kind}", f"{_wasted(one)}{one.why} {_fate(one, advice)}", "yellow")
+    kinds = {one.kind for one in advice.bottlenecks}
+    for one in advice.left:
+        if one.kind not in kinds:
+            _told(console, f"Bottleneck of the advised shape alone, {one.kind}", f"{_wasted(one)}{one.why}", "yellow")
+
+
+def _wasted(one: Bottleneck) -> str:
+    return f"{percent(one.redundant_share)} of the blocks' parameters, by counting. " if one.redundant_share else ""
+
+
+def _fate(one: Bottleneck, advice: Advice) -> str:
+    """What becomes of it in the advised shape."""
+    if advice.given is None:
+        return "This is the advised shape's own."
+    if advice.advised.shape == advice.given.shape:
+        return "The advised shape is the given one: it is still there."
+    left = next((other for other in advice.left if other.kind == one.kind), None)
+    if left is None:
+        return "Gone in the advised shape."
+    share = f", {percent(left.redundant_share)} of its blocks" if left.redundant_share else ""
+    return f"Still there in the advised shape{share}."
+
+
+def _alternatives(console: Console, advice: Advice) -> None:
+    console.print()
+    console.print(Text("The same budget at other depths", style="bold"))
+    rows = []
+    for one in advice.alternatives:
+        shape = one.shape
+        cells = (
+            shape.layers,
+            f"{shape.width}",
+            f"{shape.heads}",
+            short(shape.params),
+            _short(one.cost.training_flops),
+            _short(one.cost.inference_flops),
+            DASH if not one.cost.cache_bytes else _short(one.cost.cache_bytes),
+            _bound(one.lower_log3),
+            _bound(one.cap_log3),
+        )
+        rows.append(NotedRow(cells, styles=["bold"] * len(cells) if shape == advice.advised.shape else ()))
+    print_noted(console, _OTHERS, rows, widths(_OTHERS, rows))
+    told = "FLOPs and bytes a token. Layers run one after the other: latency grows with their number."
+    console.print(Text(told, style="dim"))
+
+
+def _measured(console: Console, advice: Advice) -> None:
+    for name, one in (advice.measured or {}).items():
+        told = (
+            f"{one.tokens_per_second:,.0f} tokens/s, {_short(one.peak_bytes)}B at most, on {one.device} in {one.dtype}"
+            f": {one.what}."
+        )
+        _told(console, f"Measured, {name}", told)
+
+
+def _told(console: Console, title: str, text: str, style: str = "") -> None:
+    console.print(Text.assemble((f"{title}: ", f"bold {style}".strip()), text))
+
+
+def _short(count: float) -> str:
+    """Three digits and the letter of the SI."""
+    return short(count).replace("B", "G")
+
+
+def _bound(value: float | None) -> str:
+    if value is None:
+        return DASH
+    return "vacuous" if value <= 0 else _short(value)

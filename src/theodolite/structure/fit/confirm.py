@@ -1,0 +1,271 @@
+"""Whether held-out rows prefer a proposed graph to a dense network: only then is the graph worth having."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from theodolite.graphs import CompositionalGraph
+from theodolite.structure.fit.effort import EFFORTS, Effort, effort_named
+from theodolite.structure.fit.fitting import Fitted, checked, drawn_folds, fit, network_size
+from theodolite.structure.fit.guide import Guide
+from theodolite.structure.result import Found
+from theodolite.structure.surrogate.networks import better_folds
+
+Array = NDArray[np.float64]
+LEVEL = 0.05  # of the whole family of comparisons (Holm)
+MARGIN = 0.05  # by which a simpler graph may be worse than dense: of dense's error, and of what dense explains
+RESAMPLES = 2000
+FINALISTS = 3  # candidates that are fitted with full effort, after a quick fit of all
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate beside the dense network: mean squared error over the target's variance on rows its networks did not
+    see, and the ratio of this to dense's, with a bootstrap interval of 90 % and the share `p` of resamples in which the
+    graph was no better. `screened`: left out after a quick fit, which the figures are of."""
+
+    found: Found
+    fitted: Fitted = field(repr=False)
+    error: float
+    ratio: float
+    interval: tuple[float, float]
+    p: float
+    preferred: bool
+    screened: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "graph": self.found.graph.to_json(),
+            "parameters": self.fitted.parameters,
+            "held_out_error": self.error,
+            "ratio_to_dense": self.ratio,
+            "interval": list(self.interval),
+            "p": self.p,
+            "preferred": self.preferred,
+            "screened": self.screened,
+        }
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """`chosen` is None where it abstained; then `model` is `dense`. Every model has learnt from all the rows."""
+
+    chosen: Found | None
+    model: Fitted
+    dense: Fitted
+    dense_kind: str  # "of the graph's size" or "larger"
+    trials: tuple[Trial, ...]
+    reason: str
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "abstained": self.chosen is None,
+            "reason": self.reason,
+            "dense_held_out_error": self.dense.validation_error,
+            "dense_kind": self.dense_kind,
+            "dense_parameters": self.dense.parameters,
+            "parameters": self.model.parameters,
+            "candidates": [trial.to_json() for trial in self.trials],
+            "seconds": self.seconds,
+        }
+
+
+def confirm(
+    candidates: Sequence[Found],
+    x: ArrayLike,
+    y: ArrayLike,
+    generator: np.random.Generator,
+    *,
+    variables: Sequence[str] | None = None,
+    effort: str | Effort = "standard",
+    guide: Guide | None = None,
+    fold: NDArray[np.int64] | None = None,
+    known: Mapping[CompositionalGraph, Fitted] | None = None,
+    seconds: float | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Confirmation:
+    """Fits every candidate and dense networks to the same rows, and compares them on the rows each did not see.
+
+    A graph must predict better than the mean of the target. It is preferred where its error is lower than dense's in a
+    paired bootstrap over rows, at 95 % over all candidates (Holm); or where it is simpler and, at 95 %, not worse by
+    more than 5 % of dense's error, nor of what dense explains. Of several, the simplest that the best is not
+    significantly better than. Otherwise it abstains. `variables` names the columns where there are no candidates.
+    `guide` is the function itself where it can be asked for values; otherwise the dense network of a fold guides the
+    graphs' networks of this fold, as far as the effort has guided starts. `known` are networks of candidates that were
+    fitted on the rows' folds `fold` before: of every fold the better network is taken.
+    """
+    began = time.monotonic()
+    names = candidates[0].graph.variables if candidates else variables
+    columns = np.asarray(x).shape[-1]
+    names = tuple(names) if names is not None else tuple(f"x{i + 1}" for i in range(columns))
+    whole = CompositionalGraph.dense(names)
+    rows, targets = checked(x, y, whole)
+    work = effort_named(effort, len(rows))
+    proposed = [found for found in candidates if not (found.graph.is_dense and len(found.graph.used) == len(names))]
+    screen = len(proposed) > FINALISTS and work != EFFORTS["quick"]
+    jobs = _Jobs(rows, targets, generator, seconds, began, progress)
+    jobs.total = (1 if work.dense_width is None else 2) + (len(proposed) + FINALISTS if screen else len(proposed))
+
+    quick: list[tuple[Found, Fitted]] = []
+    if screen:
+        quick = [(found, jobs.fit(found.graph, EFFORTS["quick"], "candidate")) for found in proposed]
+        quick.sort(key=lambda pair: pair[1].validation_error)
+        proposed = [found for found, _ in quick[:FINALISTS]]
+    fold = drawn_folds(len(rows), work, generator) if fold is None else fold
+    matched = min((network_size(found.graph, work.width) for found in proposed), default=0)
+    dense_kind, dense = jobs.dense(whole, work, matched, fold)
+    guide = guide or dense.guide()
+    fits = [jobs.fit(found.graph, work, "candidate", fold=fold, guide=guide) for found in proposed]
+    before = {} if known is None else known
+    fits = [better_folds(f, before[f.graph], targets, fold) if f.graph in before else f for f in fits]
+
+    left_out = quick[FINALISTS:]
+    all_fits = (dense, *fits, *(fitted for _, fitted in left_out))
+    losses = np.stack([_losses(f, targets) for f in all_fits] + [(targets - targets.mean()) ** 2], axis=1)
+    means = _resampled(losses, generator)
+    means, of_mean = means[:, :-1], means[:, -1]
+    p = (1 + (means[:, 1:] >= means[:, :1]).sum(0)) / (1 + len(means))
+    preferred = _holm(p[: len(fits)])
+    trials = []
+    for place, (found, fitted) in enumerate([*zip(proposed, fits, strict=True), *left_out]):
+        ratios = means[:, place + 1] / np.maximum(means[:, 0], 1e-300)
+        low, high = (float(q) for q in np.quantile(ratios, [LEVEL, 1 - LEVEL]))
+        screened = place >= len(fits)
+        level = complexity(found.graph) < complexity(whole) and _no_worse(means[:, place + 1], means[:, 0], of_mean)
+        predicts = float(np.mean(means[:, place + 1] >= of_mean)) <= LEVEL
+        trials.append(
+            Trial(
+                *(found, fitted, fitted.validation_error),
+                ratio=float(losses[:, place + 1].mean() / max(losses[:, 0].mean(), 1e-300)),
+                interval=(low, high),
+                p=float(p[place]),
+                preferred=not screened and predicts and bool(level or preferred[place]),
+                screened=screened,
+            )
+        )
+    chosen = _choose(trials, means)
+    taken = time.monotonic() - began
+    return Confirmation(
+        chosen=None if chosen is None else chosen.found,
+        model=dense if chosen is None else chosen.fitted,
+        dense=dense,
+        dense_kind=dense_kind,
+        trials=tuple(trials),
+        reason=_reason(chosen, trials, dense),
+        seconds=taken,
+    )
+
+
+def complexity(graph: CompositionalGraph) -> tuple[int, ...]:
+    """The fan-ins of the graph, largest first, compared in that order: a constituent of d inputs costs ε^(−d/m) units
+    (Theorem 1), so the largest decides. Sums and products are made of functions of one input."""
+    return tuple(sorted((len(n.inputs) if n.kind == "general" else 1 for n in graph.nodes), reverse=True))
+
+
+class _Jobs:
+    """Fits one after another, within a common time limit, telling how far they are."""
+
+    def __init__(
+        self,
+        rows: Array,
+        targets: Array,
+        generator: np.random.Generator,
+        seconds: float | None,
+        began: float,
+        progress: Callable[[int, int, str], None] | None,
+    ) -> None:
+        self.rows, self.targets, self.generator = rows, targets, generator
+        self.until = None if seconds is None else began + seconds
+        self.progress, self.done, self.total = progress, 0, 0
+
+    def fit(self, graph: CompositionalGraph, effort: Effort, label: str, **options: Any) -> Fitted:
+        left = None if self.until is None else max(0.0, self.until - time.monotonic()) / (self.total - self.done)
+        found = fit(graph, self.rows, self.targets, self.generator, effort=effort, seconds=left, **options)
+        self.done += 1
+        if self.progress is not None:
+            self.progress(self.done, self.total, label)
+        return found
+
+    def dense(
+        self, whole: CompositionalGraph, effort: Effort, matched: int, fold: NDArray[np.int64]
+    ) -> tuple[str, Fitted]:
+        """The better of two dense networks on held-out rows: of as many parameters as the graph's, and larger."""
+        inputs = len(whole.variables)
+        # w² + (inputs + 3) w + inputs + 1 parameters: two hidden layers of w units, and a linear path
+        width = round((np.sqrt((inputs + 3) ** 2 + 4 * max(0, matched - inputs - 1)) - inputs - 3) / 2)
+        small = self.fit(whole, effort, "dense", fold=fold, width=max(4, width), depth=2)
+        if effort.dense_width is None:
+            return "of the graph's size", small
+        large = self.fit(whole, effort, "dense", fold=fold, width=effort.dense_width, depth=2)
+        if large.validation_error < small.validation_error:
+            return "larger", large
+        return "of the graph's size", small
+
+
+def _losses(fitted: Fitted, targets: Array) -> Array:
+    assert fitted.held_out is not None
+    return (fitted.held_out - targets) ** 2
+
+
+def _resampled(losses: Array, generator: np.random.Generator) -> Array:
+    """Mean losses (resample, model) over rows drawn again with Poisson counts, the same for every model."""
+    parts = []
+    for _ in range(0, RESAMPLES, 100):
+        counts = generator.poisson(1.0, size=(100, len(losses))).astype(np.float64)
+        parts.append(counts @ losses / np.maximum(counts.sum(1, keepdims=True), 1.0))
+    return np.concatenate(parts)
+
+
+def _no_worse(graph: Array, dense: Array, mean: Array) -> bool:
+    """Within the margin of dense, in 95 % of the resamples."""
+    allowed = MARGIN * np.minimum(dense, np.maximum(mean - dense, 0.0))
+    return float(np.mean(graph - dense > allowed)) <= LEVEL
+
+
+def _holm(p: Array) -> NDArray[np.bool_]:
+    """Which are below LEVEL, in order, each against LEVEL over the number of those left."""
+    accepted = np.zeros(len(p), dtype=bool)
+    for place, index in enumerate(np.argsort(p, kind="stable")):
+        if p[index] > LEVEL / (len(p) - place):
+            break
+        accepted[index] = True
+    return accepted
+
+
+def _choose(trials: Sequence[Trial], means: Array) -> Trial | None:
+    """Of the preferred, the simplest that the one of the lowest error does not beat in 95 % of the resamples."""
+    able = [place for place, trial in enumerate(trials) if trial.preferred]
+    if not able:
+        return None
+    best = min(able, key=lambda place: trials[place].error)
+    level = [place for place in able if place == best or _level(means, place, best)]
+    return trials[min(level, key=lambda place: (complexity(trials[place].found.graph), trials[place].error))]
+
+
+def _level(means: Array, place: int, best: int) -> bool:
+    return bool(np.mean(means[:, place + 1] <= means[:, best + 1]) > LEVEL)
+
+
+def _reason(chosen: Trial | None, trials: Sequence[Trial], dense: Fitted) -> str:
+    at = f"{dense.validation_error:.3g} of the variance"
+    if chosen is not None:
+        low, high = chosen.interval
+        return (
+            f"on rows held out the graph's error is {chosen.error:.3g} of the variance and the dense network's {at}: "
+            f"{chosen.ratio:.3g} times (90 % interval {low:.3g} to {high:.3g})"
+        )
+    if not trials:
+        return f"no graph was proposed; the dense network's held-out error is {at}"
+    best = min(trials, key=lambda trial: trial.error)
+    low, high = best.interval
+    return (
+        f"held-out rows do not prefer a graph: the best of {len(trials)} has {best.ratio:.3g} times the dense "
+        f"network's error (90 % interval {low:.3g} to {high:.3g}), which is {at}"
+    )

@@ -1,0 +1,217 @@
+"""Candidate graphs from data: sums and products of the terms whose interactions hold on unseen rows, with the modules
+that gradients show inside them. Which of them is right is left to a fit of each on held-out rows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+from scipy import stats
+
+from theodolite.graphs.graph import CompositionalGraph, Kind
+from theodolite.structure.data.source import Array
+from theodolite.structure.result import Found
+from theodolite.structure.search.nesting import find_modules, turns
+from theodolite.structure.search.search import search
+from theodolite.structure.search.summands import Group, find_summands, summands_confidence, summands_graph
+from theodolite.structure.surrogate.effects import Effect, HeldOut, Set
+from theodolite.structure.surrogate.evidence import gather
+from theodolite.structure.surrogate.surrogate import MEMBERS, SurrogateSource, fit_surrogate
+
+Progress = Callable[[int, int], None]
+LEVEL = 0.05
+MOST = 6  # candidates
+SURE, TOGETHER = "pairs that interact beyond chance", "all variables together"
+NESTED = (SURE, TOGETHER)  # the readings in whose terms modules are looked for
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """Effects on unseen rows of every variable and of every pair, and of triples as they are asked for."""
+
+    source: SurrogateSource
+    held_out: HeldOut
+    effects: Mapping[Set, Effect]
+
+    @property
+    def count(self) -> int:
+        return len(self.source.variables)
+
+    def confidence(self, members: Set) -> float:
+        """1 − the chance of such a z under the null, times the number of sets of that size."""
+        tests = self.count if len(members) == 1 else self.count * (self.count - 1) // 2
+        return float(1 - min(1.0, tests * stats.norm.sf(self.effects[members].z)))
+
+    def edges(self, graph: CompositionalGraph) -> dict[tuple[str, str], float]:
+        """Confidence in every edge of a graph of these variables."""
+        name = self.source.variables
+        single = {name[index]: self.confidence((index,)) for index in range(self.count)}
+        pairs = {(name[i], name[j]): self.confidence((i, j)) for i, j in combinations(range(self.count), 2)}
+        return summands_confidence(graph, single, pairs)
+
+    def used(self, level: float) -> list[int]:
+        """Variables whose redraw from other rows harms the prediction of unseen ones, at a level corrected for their
+        number."""
+        bar = stats.norm.isf(level / self.count)
+        return [index for index in range(self.count) if self.effects[(index,)].z > bar]
+
+    def pairs(self, used: Sequence[int], bar: float) -> list[tuple[int, int]]:
+        return [(i, j) for i, j in combinations(used, 2) if self.effects[i, j].z > bar]
+
+    def scores(self) -> dict[tuple[str, str], float]:
+        """z of every pair, by names."""
+        name = self.source.variables
+        return {(name[i], name[j]): self.effects[i, j].z for i, j in combinations(range(self.count), 2)}
+
+
+def measure_interactions(source: SurrogateSource, generator: np.random.Generator) -> Interactions:
+    held_out = HeldOut(source, generator)
+    everything = range(len(source.variables))
+    sets: list[Set] = [*((index,) for index in everything), *combinations(everything, 2)]
+    return Interactions(source, held_out, held_out.effects(sets))
+
+
+def pair_scores(
+    x: Array, y: Array, variables: Sequence[str], generator: np.random.Generator, progress: Progress | None = None
+) -> dict[tuple[str, str], float]:
+    """How surely each pair of variables interacts in the function behind the data: z of their joint effect on rows that
+    the surrogate has not seen (`effects.py` has the formula), about standard normal for a pair that does not."""
+    source = fit_surrogate(x, y, variables, generator, progress=progress)
+    return measure_interactions(source, generator).scores()
+
+
+def propose(
+    x: Array,
+    y: Array,
+    variables: Sequence[str],
+    generator: np.random.Generator,
+    progress: Progress | None = None,
+    *,
+    quick: bool = False,
+) -> list[Found]:
+    """Different graphs that the data may follow, the best guess first; none where no surrogate predicts unseen rows.
+
+    Sums of terms at levels of strictness, products of terms where the target has one sign (sums in its logarithm), and
+    both with modules inside the terms. Variables that do not matter are left out of a graph. `quick`: fewer members,
+    and constituents that share variables are not looked for.
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    fitted = partial(fit_surrogate, variables=variables, generator=generator, progress=progress)
+    members = MEMBERS if quick and len(y) >= 4 * MEMBERS else None
+    readings: dict[Kind, SurrogateSource] = {"sum": fitted(x, y, members=members)}
+    if one_sign(y):
+        readings["product"] = fitted(x, np.log(np.abs(y)), members=members)
+    return propose_from(readings, generator, quick=quick)
+
+
+def propose_from(
+    readings: Mapping[Kind, SurrogateSource], generator: np.random.Generator, *, quick: bool = False
+) -> list[Found]:
+    """The same from surrogates that are there already: of the target, for sums, and of its logarithm, for products."""
+    ranked: list[tuple[tuple[int, int], Found]] = []
+    for kind, source in readings.items():
+        if not predicts(source):
+            log.info("no %s is proposed: the surrogate's R² on unseen rows is %.3f", kind, source.r2)
+            continue
+        ranked += _candidates(measure_interactions(source, generator), kind, generator, search=not quick)
+    # the simplest at the same strictness first: it has the fewest inputs of one constituent
+    ranked.sort(key=lambda item: item[0])
+    found: list[Found] = []
+    for _, candidate in ranked:
+        if all(candidate.graph.nodes != other.graph.nodes for other in found):
+            found.append(candidate)
+    return found[:MOST]
+
+
+def one_sign(targets: Array) -> bool:
+    return bool(len(targets)) and bool(np.all(targets > 0) or np.all(targets < 0))
+
+
+def predicts(source: SurrogateSource) -> bool:
+    """Whether unseen rows are predicted better than by the mean, beyond chance."""
+    better = (source.targets - source.middle) ** 2 - (source.targets - source.held_out()) ** 2
+    return bool(better.mean() > stats.norm.isf(LEVEL) * better.std() / np.sqrt(len(better)))
+
+
+def _candidates(
+    interactions: Interactions, kind: Kind, generator: np.random.Generator, *, search: bool
+) -> list[tuple[tuple[int, int], Found]]:
+    """Graphs, each with its place: less sure readings of the data later, and wider constituents later."""
+    used = interactions.used(LEVEL)
+    if not used:
+        return []
+    turned = turns(interactions.source, generator)
+    found = [((1, 0), _searched(interactions, generator))] if kind == "sum" and search else []
+
+    def add(place: int, terms: list[Group], modules: list[Group], note: str) -> None:
+        made = _found(interactions, terms, kind, modules, note)
+        widest = max((len(node.inputs) for node in made.graph.nodes if node.kind == "general"), default=1)
+        found.append(((place, widest), made))
+
+    for place, note, terms in _readings(interactions, used):
+        if note in NESTED:
+            for level, modules in enumerate(find_modules(turned, terms)):
+                add(place + level // 2, terms, modules, f"{note}, with modules inside")
+        add(place + 1, terms, [], note)
+    return found
+
+
+def _searched(interactions: Interactions, generator: np.random.Generator) -> Found:
+    """The graph that the search for black boxes sees in the surrogate's gradients and their errors: it also knows
+    variables that several constituents share."""
+    source = interactions.source
+    found = search(gather(source, generator), source, generator, level=LEVEL)
+    return replace(found, pairs=interactions.scores(), notes=("seen in the surrogate's gradients", *found.notes))
+
+
+def _readings(interactions: Interactions, used: list[int]) -> list[tuple[int, str, list[Group]]]:
+    """Terms at levels of strictness, the likeliest first."""
+    pairs = len(used) * (len(used) - 1) // 2
+    once, corrected = float(stats.norm.isf(LEVEL)), float(stats.norm.isf(LEVEL / max(1, pairs)))
+    triples: dict[Set, bool] = {}
+
+    def together(three: tuple[int, ...]) -> bool:
+        if three not in triples:
+            # not corrected for the number of triples: to join three wrongly costs less than to part them
+            triples[three] = interactions.held_out.effect(three).z > once
+        return triples[three]
+
+    sure = interactions.pairs(used, corrected)
+    maybe = interactions.pairs(used, once)
+    choices = (
+        (0, SURE, sure, together),
+        (1, "pairs that interact beyond chance, triples not asked", sure, None),
+        (1, "the strongest pairs", _strongest(interactions, sure), together),
+        (2, "every pair that may interact", maybe, None),
+        (1, TOGETHER, list(combinations(used, 2)), None),
+    )
+    found = []
+    for place, note, pairs, asked in choices:
+        terms = find_summands(used, pairs, asked)
+        if terms is not None:
+            parted = note == TOGETHER and bool(found) and found[0][1] == SURE and len(found[0][2]) > 1
+            found.append((place + parted, note, terms))
+    return found
+
+
+def _strongest(interactions: Interactions, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those above the widest gap in the logarithm of their share of the variance."""
+    if len(pairs) < 2:
+        return pairs
+    ordered = sorted(pairs, key=lambda pair: -interactions.effects[pair].share)
+    shares = np.log([max(interactions.effects[pair].share, np.finfo(np.float64).tiny) for pair in ordered])
+    return ordered[: int(np.argmin(np.diff(shares))) + 1]
+
+
+def _found(interactions: Interactions, terms: list[Group], kind: Kind, modules: list[Group], note: str) -> Found:
+    graph = summands_graph(interactions.source.variables, terms, kind, modules)
+    explained = (
+        f"a first network or process explains {interactions.source.r2:.4%} of the variance of rows it has not seen"
+    )
+    notes = (f"first proposed as a {kind}: {note}", explained)
+    return Found(graph, interactions.edges(graph), interactions.scores(), notes)

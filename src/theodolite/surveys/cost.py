@@ -1,0 +1,171 @@
+"""The section on cost: parameters, operations, memory of the past, activations and time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from theodolite.lab.cell import Cell, Row
+from theodolite.surveys.answers import failed, failures
+from theodolite.surveys.candidate import Candidate
+from theodolite.surveys.section import Answer, Column, Preset, Setting, Summary, Table
+
+_QUESTION = "Can it run on in constant memory?"
+_TOKENS = {"quick": 32, "standard": 128, "full": 512}
+_QUANTITIES = {
+    "parameters": "parameters",
+    "flops_per_token": "operations",
+    "state_size": "state",
+    "activation_bytes_per_token": "activations",
+    "forward_seconds_per_token": "forward",
+    "training_seconds_per_token": "training step",
+}
+_UNITS = {
+    "parameters": "",
+    "flops_per_token": "per token",
+    "state_size": "numbers",
+    "activation_bytes_per_token": "bytes per token",
+    "forward_seconds_per_token": "µs per token",
+    "training_seconds_per_token": "µs per token",
+}
+_MEANING = (
+    "Operations count matrix products and convolutions only, two for a multiplication and addition. The state is how "
+    "many numbers of the past reach the future, measured as the rank of the outputs' derivatives. Times are medians on "
+    "this machine while other measurements ran: they compare networks, they do not benchmark them."
+)
+_COLUMNS = (
+    Column("net", "network", numeric=False),
+    Column("quantity", "quantity", numeric=False),
+    Column("value", "measured"),
+    Column("unit", "unit", numeric=False),
+    Column("predicted", "predicted", "counted from the shape"),
+    Column("agrees", "theory", "whether measurement and formula meet", False, "agreement"),
+    Column("formula", "formula", numeric=False),
+)
+
+
+class CostSection:
+    id = "cost"
+    title = "Parameters, state and cost"
+    of_nets = True
+
+    def applies(self, net: Candidate) -> str | None:
+        return None
+
+    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
+        assert net is not None
+        return [Cell("cost", {**net.named(), "shape": net.measured(_TOKENS[preset])})]
+
+    def seconds(self, cell: Cell) -> float:
+        return 4.0 if "tokens" in cell.config["shape"] else 1.0
+
+    def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
+        good = [row for row in rows if not row.error]
+        answers = [failed(net, _QUESTION, why) for net, why in setting.troubles.items()]
+        answers += [failed(row.cell.config["net"], _QUESTION, row.error) for row in rows if row.error]
+        answers += [_answer(row) for row in good if "state_size" in row.result]
+        body = [line for row in good for line in _lines(row)]
+        facts = {row.cell.config["net"]: _facts(row) for row in good}
+        return Summary(
+            _headline(facts),
+            [Table("Costs", _COLUMNS, body, _caption(good))] if body else [],
+            (),
+            (_MEANING, *failures(rows, setting)),
+            answers,
+            facts,
+        )
+
+
+def _caption(rows: Sequence[Row]) -> str:
+    tokens = next((row.cell.config["shape"]["tokens"] for row in rows if "tokens" in row.cell.config["shape"]), None)
+    return "" if tokens is None else f"On inputs of {tokens} tokens of 4 features, batch 8, float32."
+
+
+def _facts(row: Row) -> dict[str, Any]:
+    """What stands under a net's name."""
+    per = row["flops_per_token"]["diagnostics"]["per"]
+    found = {"parameters": row["parameters"]["value"], f"operations per {per}": row["flops_per_token"]["value"]}
+    if "training_seconds_per_token" in row.result:
+        micro = 1e6 * row["training_seconds_per_token"]["value"]
+        found["training"] = f"{micro:.3g} µs per {per}"
+    return found
+
+
+def _headline(facts: Mapping[str, Mapping[str, Any]]) -> str:
+    if not facts:
+        return "No network could be measured."
+    return "; ".join(f"{net}: {told['parameters']:,} parameters" for net, told in facts.items()) + "."
+
+
+def _answer(row: Row) -> Answer:
+    state = row["state_size"]
+    told = state["diagnostics"]
+    growth = told.get("growth_per_token")
+    predicted, agrees = _state_prediction(state)
+    if state["value"] is not None and _bounded(told):
+        text = f"{'' if told.get('resolved', True) else 'at most '}{state['value']:,} numbers"
+        return Answer(row.cell.config["net"], _QUESTION, "yes", text, predicted, agrees)
+    if state["value"] is not None:
+        text = f"at least {told['at_least']:,} numbers, not resolved"
+        return Answer(row.cell.config["net"], _QUESTION, "unknown", text, predicted, agrees)
+    if growth:
+        cache = told.get("cache_per_token")
+        text = f"grows by {growth:.4g} numbers a token" + (f" (a cache holds {cache:,})" if cache else "")
+        return Answer(row.cell.config["net"], _QUESTION, "no", text, predicted, agrees)
+    return Answer(row.cell.config["net"], _QUESTION, "unknown", told.get("reason", "not measured"), predicted, agrees)
+
+
+def _bounded(told: Mapping[str, Any]) -> bool:
+    """Whether the measurement ends the state from above; a rank alone is a bound from below."""
+    return told.get("resolved", True) or told.get("at_most") is not None
+
+
+def _measured_state(state: Mapping[str, Any]) -> str | None:
+    told, size = state["diagnostics"], state["value"]
+    growth, least = told.get("growth_per_token"), told.get("at_least")
+    if size is not None and _bounded(told):
+        return f"{'' if told.get('resolved', True) else '≤ '}{size:,}"
+    if size is None and growth:
+        return f"{growth:.4g} a token"
+    return f"≥ {least:,}" if least else None
+
+
+def _state_prediction(state: Mapping[str, Any]) -> tuple[str, bool | None]:
+    told = state["diagnostics"]
+    fixed, growing = told.get("predicted"), told.get("predicted_per_token")
+    if fixed is not None and not growing:
+        return f"{fixed:,} numbers", told["agrees"]
+    return (f"{growing:,} a token", told["agrees"]) if growing else ("", None)
+
+
+def _lines(row: Row) -> list[dict[str, Any]]:
+    lines = []
+    for name, label in _QUANTITIES.items():
+        if name not in row.result:
+            continue
+        found = row[name]
+        told = found["diagnostics"]
+        line: dict[str, Any] = {
+            "net": row.cell.config["net"],
+            "quantity": label,
+            "unit": _UNITS[name].replace("token", told.get("per", "token")),
+        }
+        if name == "state_size":
+            text, agrees = _state_prediction(found)
+            line |= {
+                "value": _measured_state(found),
+                "predicted": text or None,
+                "agrees": agrees,
+                "formula": told.get("formula"),
+            }
+        elif name.endswith("seconds_per_token"):
+            line |= {"value": 1e6 * found["value"]}
+        else:
+            predicted = told.get("predicted")
+            agrees = None if predicted is None else abs(found["value"] - predicted) <= 1e-9 * predicted
+            line |= {"value": found["value"], "predicted": predicted, "agrees": agrees, "formula": told.get("formula")}
+        lines.append(line)
+    return lines
+
+
+section = CostSection()

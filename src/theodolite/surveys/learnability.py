@@ -1,0 +1,370 @@
+"""The section on learning: which tasks training solves, in how many of the seeds, and on which lengths."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from theodolite.bench.lengths import unseen_lengths
+from theodolite.bench.summary import summarise
+from theodolite.claims.tables.length_generalisation_published import SOLVED, Published, agreement, published
+from theodolite.errors import BadInput, NotApplicable
+from theodolite.lab.cell import Cell, Row
+from theodolite.lab.condition import TRAINING
+from theodolite.statistics.intervals import mean_interval
+from theodolite.surveys.answers import failed, failures
+from theodolite.surveys.candidate import Candidate
+from theodolite.surveys.section import (
+    Answer,
+    Band,
+    Column,
+    Figure,
+    Line,
+    Panel,
+    Preset,
+    Series,
+    Setting,
+    Standing,
+    Summary,
+    Table,
+)
+from theodolite.surveys.training import training_cells
+from theodolite.tasks.contract import Task, make_task, tasks
+from theodolite.training.pairing import task_sizes
+from theodolite.training.session import Schedule
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """How long a preset trains, by what a task gives, and the tasks' sizes where they differ from their own. `tasks`
+    are those of the preset; none named stands for every task there is."""
+
+    tasks: tuple[str, ...]
+    seeds: int
+    steps: Mapping[str, int]
+    batch: int
+    rates: tuple[float, ...]
+    unseen: int  # lengths evaluated beyond training
+    fields: Mapping[str, Mapping[str, Any]]
+
+
+_STRINGS = ("copy", "reverse", "parity-check", "dyck", "recall")
+_VECTORS = ("parity", "majority", "boolean", "linear-periodic", "sawtooth")
+_EFFORT: dict[str, _Effort] = {
+    "quick": _Effort(
+        tasks=(*_STRINGS, *_VECTORS),
+        seeds=4,
+        steps={"vector": 3000, "sequence": 600},
+        batch=32,
+        rates=(5e-3,),
+        unseen=4,
+        fields={
+            "copy": {"symbols": 2, "longest": 5},
+            "reverse": {"symbols": 2, "longest": 5},
+            "parity-check": {"longest": 6},
+            "dyck": {"longest": 12, "depth": 3},
+            "recall": {"keys": 4, "values": 4, "longest": 4},
+        },
+    ),
+    "standard": _Effort(
+        tasks=(*_STRINGS, "modular-arithmetic", "word-problem", "selective-copy", *_VECTORS),
+        seeds=6,
+        steps={"vector": 20_000, "sequence": 2500},
+        batch=32,
+        rates=(3e-3,),
+        unseen=8,
+        fields={
+            "copy": {"symbols": 4, "longest": 8},
+            "reverse": {"symbols": 4, "longest": 8},
+            "parity-check": {"longest": 12},
+            "dyck": {"longest": 20},
+            "recall": {"keys": 16, "values": 16, "longest": 6},
+            "modular-arithmetic": {"longest": 11},
+            "word-problem": {"group": "S3", "longest": 12},
+            "selective-copy": {"longest": 8},
+        },
+    ),
+    "full": _Effort(
+        tasks=(),
+        seeds=16,
+        steps={"vector": 50_000, "sequence": 20_000},
+        batch=64,
+        rates=(1e-3, 3e-4),
+        unseen=16,
+        fields={},
+    ),
+}
+_COLUMNS = (
+    Column("net", "network", numeric=False),
+    Column("task", "task", numeric=False),
+    Column("solved", "seeds that solve it"),
+    Column("share", "95 % interval", "of the share of seeds that solve it (Wilson)"),
+    Column("score", "score", "mean over seeds, on lengths of training; accuracy, or the share of variance explained"),
+    Column("chance", "chance", "score of the best constant answer"),
+    Column("unseen", "unseen", "mean score on longer inputs than in training"),
+    Column("best", "best unseen", "of all seeds; published figures are of the best seed too"),
+    Column("published", "published", "score on unseen lengths in the literature, after far longer training"),
+    Column(
+        "agrees",
+        "theory",
+        "whether we are on the same side of 90 % as the paper; a dash if we learnt too little to say",
+        False,
+        "agreement",
+    ),
+    Column("median", "steps to solve", "median over the seeds that solve it"),
+    Column("parameters", "para- meters"),
+)
+
+
+class LearnabilitySection:
+    id = "learnability"
+    title = "What training finds"
+    of_nets = True
+
+    def applies(self, net: Candidate) -> str | None:
+        fitting = any(make_task(name, {}).spec.kind == net.kind for name in tasks)
+        return None if fitting else f"no task gives what '{net.name}' reads, a {net.kind}"
+
+    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell | Row]:
+        """A net that fits some tasks is trained on those; where it fails, the answer says so."""
+        assert net is not None
+        planned: list[Cell | Row] = []
+        misfit = ""
+        for name in _EFFORT[preset].tasks or tasks:
+            task = make_task(name, dict(_EFFORT[preset].fields.get(name, {})))
+            if task.spec.kind != net.kind:
+                continue
+            try:
+                planned += _cells(net, task, _EFFORT[preset])
+            except NotApplicable as reason:
+                misfit = str(reason)
+            except BadInput as error:
+                planned.append(Row(Cell(TRAINING, {**net.named(), "task": name}), {}, error=str(error)))
+        if not planned:
+            why = f", the last because {misfit}" if misfit else ""
+            raise NotApplicable(f"'{net.name}' fits none of the tasks{why}")
+        return planned
+
+    def seconds(self, cell: Cell) -> float:
+        """Steps times tokens: nets of equal size differ by less than tasks do."""
+        schedule = cell.config["schedule"]
+        length = cell.config["task_args"].get("longest", 2)
+        return 4e-5 * schedule["steps"] * schedule["batch"] * (1 + length) / 8
+
+    def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
+        good = [row for row in rows if not row.error]
+        entries = summarise(good)
+        members = _members(good)
+        broken = {
+            (row.cell.config["net"], row.cell.config["task"]): row.error or ""
+            for row in rows
+            if row.error and (row.cell.config["net"], row.cell.config["task"]) not in members
+        }
+        asked = Counter(entry["task"] for entry in entries)
+        entries = sorted(entries, key=lambda entry: -asked[entry["task"]])  # what most nets were asked comes first
+        answers = [_answer(entry, members[entry["net"], entry["task"]]) for entry in entries]
+        answers += [failed(net, _question(task), why) for (net, task), why in broken.items()]
+        figures = [_shares(entries)] if entries else []
+        over_length = _lengths(entries, members)
+        figures += [over_length] if over_length else []
+        return Summary(
+            _headline(entries, good),
+            [_table(entries, members)] if entries else [],
+            figures,
+            (_MEANING, *_glossary(entries), *failures(rows, setting)),
+            answers,
+        )
+
+
+def _glossary(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    names = dict.fromkeys(entry["task"] for entry in entries)
+    return ["The tasks. " + "; ".join(f"{name}: {tasks[name].summary}" for name in names) + "."] if names else []
+
+
+_MEANING = (
+    "A seed solves a task if its score on fresh inputs of the lengths it was trained on passes the task's threshold "
+    "(99 % of the answers right, for most). “Not solved” means: not in this many steps at this learning rate. "
+    "Published figures are the best of many runs that were hundreds of times longer, on the papers' own lengths."
+)
+
+
+def _cells(net: Candidate, task: Task, effort: _Effort) -> Sequence[Cell]:
+    lengths = unseen_lengths(task, None)
+    step = max(1, len(lengths) // effort.unseen)
+    steps = effort.steps[task.spec.kind]
+    schedule = Schedule(
+        steps=steps,
+        batch=effort.batch,
+        every=max(10, steps // 12),
+        rows=32,
+        unseen=lengths[::-1][::step][::-1],
+        to_the_end=False,
+    )
+    sizes = task_sizes(net.net, task, max(schedule.unseen, default=None))
+    return training_cells(net, task, schedule, effort.rates, effort.seeds, net.shape(**sizes))
+
+
+def _question(task: str) -> str:
+    return f"Can it learn {task}?"
+
+
+def _members(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.cell.config["net"], row.cell.config["task"]), []).append(row)
+    return found
+
+
+def _best_unseen(rows: Sequence[Row]) -> float | None:
+    scores = [row["unseen"] for row in rows if row["status"] != "diverged" and row["unseen"] is not None]
+    return max(scores, default=None)
+
+
+def _published(entry: Mapping[str, Any]) -> Published | None:
+    return published(entry["task"], entry["net"], entry["task_args"].get("bits"))
+
+
+def _agrees(entry: Mapping[str, Any], rows: Sequence[Row]) -> bool | None:
+    told, best, lengths = _published(entry), _best_unseen(rows), entry["trained_lengths"] is not None
+    if best is None and entry["accuracy"] and not lengths:
+        best = entry["accuracy"]["max"]
+    learnt = lengths and entry["solved"]["count"] > 0
+    return None if told is None or best is None else agreement(told, best, learnt)
+
+
+def _answer(entry: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
+    solved, unseen = entry["solved"], entry["unseen"]
+    low, high = solved["interval"]
+    text = f"{solved['count']} of {solved['of']} seeds"
+    carried = unseen is None or _best_unseen(rows) is None or (_best_unseen(rows) or 0.0) >= SOLVED
+    if unseen is not None:
+        text += f", longer {unseen['mean']:.2f}, best {_best_unseen(rows) or 0.0:.2f}"
+    text += f" (share {low:.2f}–{high:.2f})"
+    standing: Standing = "no"
+    if solved["count"]:
+        standing = "yes" if solved["count"] == solved["of"] and carried else "partly"
+    told = _published(entry)
+    predicted = "" if told is None else f"{told.score:.2f} ({told.source})"
+    return Answer(entry["net"], _question(entry["task"]), standing, text, predicted, _agrees(entry, rows))
+
+
+def _headline(entries: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str:
+    if not entries:
+        return "No network could be trained."
+    by_net: dict[str, list[int]] = {}
+    for entry in entries:
+        found = by_net.setdefault(entry["net"], [0, 0])
+        found[0] += entry["solved"]["count"] == entry["solved"]["of"]
+        found[1] += 1
+    told = "; ".join(f"{net} {solved} of {of}" for net, (solved, of) in by_net.items())
+    return f"Tasks that all seeds solve within {_steps(rows)} steps: {told}."
+
+
+def _steps(rows: Sequence[Row]) -> str:
+    """The most steps that were allowed, for each kind of task."""
+    return " or ".join(f"{n:,}" for n in sorted({row.cell.config["schedule"]["steps"] for row in rows}))
+
+
+def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str], Sequence[Row]]) -> Table:
+    body = []
+    for entry in entries:
+        solved, told = entry["solved"], _published(entry)
+        rows = members[entry["net"], entry["task"]]
+        body.append(
+            {
+                "net": entry["net"],
+                "task": entry["task"],
+                "solved": f"{solved['count']} of {solved['of']}",
+                "share": "{:.2f}–{:.2f}".format(*solved["interval"]),
+                "score": entry["accuracy"] and entry["accuracy"]["mean"],
+                "chance": entry["chance"],
+                "unseen": entry["unseen"] and entry["unseen"]["mean"],
+                "best": _best_unseen(rows),
+                "published": told and told.score,
+                "agrees": _agrees(entry, rows),
+                "median": entry["steps_to_solve"] and entry["steps_to_solve"]["median"],
+                "parameters": entry["parameters"],
+            }
+        )
+    first = members[entries[0]["net"], entries[0]["task"]][0].cell.config
+    caption = (
+        f"{_steps([row for rows in members.values() for row in rows])} steps at most, "
+        f"batch {first['schedule']['batch']}, AdamW, "
+        f"{len({row.cell.config['seed'] for rows in members.values() for row in rows})} seeds. A dash: no such figure."
+    )
+    return Table("Tasks, seeds and lengths", _COLUMNS, body, caption)
+
+
+def _shares(entries: Sequence[Mapping[str, Any]]) -> Figure:
+    names = list(dict.fromkeys(entry["task"] for entry in entries))
+    series = []
+    for net in dict.fromkeys(entry["net"] for entry in entries):
+        found = {entry["task"]: entry["solved"] for entry in entries if entry["net"] == net}
+        mine = [task for task in names if task in found]
+        bounds = [found[task]["interval"] for task in mine]
+        series.append(
+            Series(
+                net,
+                mine,
+                [found[task]["share"] for task in mine],
+                [low for low, _ in bounds],
+                [high for _, high in bounds],
+            )
+        )
+    return Figure(
+        "Share of seeds that solve each task",
+        "Share of seeds that solve a task, one mark per network and task, with 95 % intervals.",
+        "task",
+        "share of seeds that solve it",
+        [Panel("", series)],
+        kind="dots",
+        caption="Bars are 95 % Wilson intervals: few seeds say little.",
+    )
+
+
+def _lengths(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str], Sequence[Row]]) -> Figure | None:
+    panels = []
+    for task in dict.fromkeys(entry["task"] for entry in entries if entry["by_length"]):
+        series = []
+        for entry in entries:
+            if entry["task"] != task or not entry["by_length"]:
+                continue
+            scores: dict[int, list[float]] = {}
+            for row in members[entry["net"], task]:
+                for length, score in row["by_length"] if row["status"] != "diverged" else ():
+                    scores.setdefault(length, []).append(score)
+            lengths = sorted(scores)
+            means = [sum(scores[n]) / len(scores[n]) for n in lengths]
+            bounds = [mean_interval(scores[n]) or (min(scores[n]), max(scores[n])) for n in lengths]
+            series.append(
+                Series(
+                    entry["net"],
+                    lengths,
+                    means,
+                    [max(0.0, low) for low, _ in bounds],
+                    [min(1.0, high) for _, high in bounds],
+                )
+            )
+        first = next(entry for entry in entries if entry["task"] == task)
+        bands = (
+            [Band(first["trained_lengths"][0], first["trained_lengths"][1], "trained")]
+            if first["trained_lengths"]
+            else []
+        )
+        panels.append(Panel(task, series, bands, [Line(first["chance"], "chance")]))
+    if not panels:
+        return None
+    return Figure(
+        "Score over length",
+        "Mean score against input length, one panel per task, one line per network, with 95 % intervals over seeds.",
+        "length",
+        "score",
+        panels,
+        log_x=True,
+        caption="Training ends where the shaded lengths end.",
+    )
+
+
+section = LearnabilitySection()

@@ -1,0 +1,213 @@
+"""`run_survey`: plan the sections for the nets, measure what the store does not have, summarise."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from theodolite.bench.plan import Net, location
+from theodolite.errors import BadInput, NotApplicable, TheodoliteError
+from theodolite.files import refuse_foreign
+from theodolite.lab.campaign import Listener, run_campaign
+from theodolite.lab.cell import Cell, Row
+from theodolite.lab.engines.by_name import Cluster, check_engine, make_engine
+from theodolite.lab.run_cells import place
+from theodolite.lab.store.store import Store
+from theodolite.lab.work import Context
+from theodolite.nets.contract import nets as registry
+from theodolite.nets.load import blueprint
+from theodolite.nets.size import parse_budget
+from theodolite.surveys.candidate import Candidate, candidates
+from theodolite.surveys.section import Answer, Preset, Section, Setting, Summary, sections
+
+# Architectures that are surveyed unless others are named, and that a user's net is compared with.
+DEFAULT = ("mlp", "convolution", "lstm", "transformer", "linear-transformer")
+ALL = "all"  # stands for every architecture that is trained
+BUDGET = {"quick": 8_000, "standard": 16_000, "full": 128_000}  # parameters of built-in nets
+
+
+@dataclass(frozen=True)
+class SectionResult:
+    id: str
+    title: str
+    summary: Summary
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """`reused` of the `asked` cells were in the store before. `command` makes all of it again; a table or figure with a
+    command of its own is made by that alone."""
+
+    nets: tuple[str, ...]
+    preset: Preset
+    sections: tuple[SectionResult, ...]
+    not_applicable: tuple[str, ...]
+    reused: int
+    asked: int
+    seconds: float
+    command: str
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        return tuple(answer for section in self.sections for answer in section.summary.answers)
+
+    @property
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """By net: what stands at its name."""
+        found: dict[str, dict[str, Any]] = {}
+        for section in self.sections:
+            for net, told in section.summary.facts.items():
+                found.setdefault(net, {}).update(told)
+        return found
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        told = [f"{row.cell.config.get('net')}: {row.error}" for s in self.sections for row in s.rows if row.error]
+        return tuple(dict.fromkeys(told))
+
+
+@dataclass(frozen=True)
+class _Planned:
+    section: Section
+    cells: tuple[Cell, ...]
+    refused: tuple[Row, ...]
+    troubles: Mapping[str, str]
+
+
+def run_survey(
+    nets: Sequence[Net] | Net = (),
+    preset: Preset = "quick",
+    *,
+    args: Mapping[str, Any] | None = None,
+    params: int | str | None = None,
+    alone: bool = False,
+    only: Sequence[str] = (),
+    device: str = "cpu",
+    engine: str = "local",
+    cluster: Cluster | None = None,
+    workers: int | None = None,
+    threads: int | None = None,
+    out: str | Path | None = None,
+    listener: Listener | None = None,
+) -> Survey:
+    """Turn every instrument on nets: built-in ones, `file.py:Name`, or classes; those of `DEFAULT` when none is named,
+    every built-in one that is trained where "all" is.
+
+    Built-in nets have `params` parameters, by default as many as the user's net at the same task, or the preset's
+    number. `only` names the sections to run, all of them without it. A user's net is compared with built-in ones
+    unless `alone`; `args` are arguments of the nets that were named. `out` is the folder of the store: what is in it is
+    not measured again. `workers` processes run side by side, on a `cluster` where `engine` is `ray` or `slurm`.
+    """
+    started = time.perf_counter()
+    if preset not in get_args(Preset):
+        raise BadInput(f"preset '{preset}' is unknown: use {', '.join(get_args(Preset))}")
+    check_engine(engine, device, workers, cluster)
+    named = [nets] if isinstance(nets, str) or callable(nets) else list(nets)
+    budget = parse_budget(params) if isinstance(params, str) else params
+    if args and not named:
+        raise BadInput("arguments are for nets that are named: name one, or leave --arg out")
+    if out is not None:
+        refuse_foreign(out)
+    chosen = candidates(_expanded(named), DEFAULT, args, budget, BUDGET[preset], alone)
+    wanted = {name: sections[name] for name in only or sections}
+    skipped, planned = _plan(chosen, preset, wanted)
+    weights = {cell.key: one.section.seconds(cell) for one in planned for cell in one.cells}
+    cells = sorted((cell for one in planned for cell in one.cells), key=lambda cell: -weights[cell.key])
+    locations = {place(one.named()): location(one.net) for one in chosen}
+    with ExitStack() as stack:
+        folder = Path(out) if out is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        store = stack.enter_context(Store(folder))
+        context = Context(checkpoints=store.checkpoints.resolve(), locations=locations)
+        running = make_engine(engine, workers, threads, locations, device, (cluster or Cluster()).beside(out))
+        outcome = run_campaign(
+            cells, store, running, context, {"device": device}, listener, weigh=lambda cell: weights[cell.key]
+        )
+    command = _command(named, preset, args, params, alone, only, device)
+    spelt = {one.name: one.spelt for one in chosen}
+    shapes = {one.name: shape for one in chosen if (shape := _shape(one))}
+    results = []
+    for one in planned:
+        rows = (*outcome.of(one.cells), *one.refused)
+        if rows or one.troubles:
+            summary = one.section.summarise(rows, Setting(preset, spelt, shapes, one.troubles))
+            results.append(SectionResult(one.section.id, one.section.title, summary, rows))
+    return Survey(
+        nets=tuple(one.name for one in chosen),
+        preset=preset,
+        sections=tuple(results),
+        not_applicable=skipped,
+        reused=outcome.reused,
+        asked=len(weights),
+        seconds=time.perf_counter() - started,
+        command=command,
+    )
+
+
+def _expanded(named: Sequence[Net]) -> list[Net]:
+    """The nets, "all" replaced by those it stands for."""
+    trained: list[Net] = [name for name, entry in registry.items() if not entry.polynomial]
+    return [one for net in named for one in (trained if net == ALL else [net])]
+
+
+def _shape(net: Candidate) -> Mapping[str, Any]:
+    """All arguments of the net that most sections measure; empty where none of its size can be built."""
+    try:
+        return blueprint(net.net, **net.measured()).shape
+    except TheodoliteError:
+        return {}
+
+
+def _plan(
+    chosen: Sequence[Candidate], preset: Preset, wanted: Mapping[str, Section]
+) -> tuple[tuple[str, ...], list[_Planned]]:
+    """Every section's cells. A net that a section cannot be planned for fails there and nowhere else."""
+    skipped: dict[str, None] = {}
+    planned = []
+    for section in wanted.values():
+        cells: dict[str, Cell] = {}
+        refused: list[Row] = []
+        troubles: dict[str, str] = {}
+        for net in chosen if section.of_nets else (None,):
+            reason = section.applies(net) if net is not None else None
+            if reason is not None:
+                skipped[f"{section.title}: {reason}"] = None
+                continue
+            try:
+                found = section.plan(net, preset)
+            except NotApplicable as reason:
+                skipped[f"{section.title}: {reason}"] = None
+            except TheodoliteError as error:
+                if net is None:
+                    raise
+                troubles[net.name] = str(error)
+            else:
+                cells |= {cell.key: cell for cell in found if isinstance(cell, Cell)}
+                refused += [row for row in found if isinstance(row, Row)]
+        planned.append(_Planned(section, tuple(cells.values()), tuple(refused), troubles))
+    return tuple(skipped), planned
+
+
+def _command(
+    named: Sequence[Net],
+    preset: str,
+    args: Mapping[str, Any] | None,
+    params: int | str | None,
+    alone: bool,
+    only: Sequence[str],
+    device: str,
+) -> str:
+    words = [net if isinstance(net, str) else getattr(net, "__name__", type(net).__name__) for net in named]
+    for name, value in (args or {}).items():
+        words += ["--arg", f"{name}={value}"]
+    words += [] if params is None else ["--params", str(params)]
+    words += ["--alone"] if alone else []
+    words += ["--only", ",".join(only)] if only else []
+    words += [] if device == "cpu" else ["--device", device]
+    return shlex.join(["theodolite", "survey", *words, "--preset", preset])

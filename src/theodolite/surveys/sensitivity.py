@@ -1,0 +1,180 @@
+"""The section on sensitivity: how far one changed symbol still moves the output of a long input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from theodolite.lab.cell import Cell, Row
+from theodolite.surveys.answers import failed, failures
+from theodolite.surveys.candidate import Candidate
+from theodolite.surveys.section import (
+    Answer,
+    Column,
+    Figure,
+    Panel,
+    Preset,
+    Series,
+    Setting,
+    Standing,
+    Summary,
+    Table,
+)
+
+LADDER = (8, 16, 32, 64, 128, 256, 512)
+_QUESTION = "Can it feel one symbol in a long input?"
+_LONGEST = {"quick": 128, "standard": 256, "full": 512}
+_DRAWS = {"quick": 8, "standard": 16, "full": 32}
+_FLAT, _STEEP = -0.25, -1.5  # slopes: above the first a symbol is felt at any length, below the second it is lost
+_MEANING = (
+    "One token is changed and the output at the last token is compared, at random weights. The change is the median "
+    "over places and inputs, relative to how much the output varies; its slope over the length n on logarithmic scales "
+    "is −1 if it falls like 1/n. Intervals are over draws of the weights, 95 %."
+)
+_COLUMNS = (
+    Column("net", "network", numeric=False),
+    Column("slope", "exponent", "slope of log change over log length"),
+    Column("interval", "95 % interval"),
+    Column("reach", "reach", "tokens back that the output still depends on at all"),
+    Column("profile", "fall with distance", "flat, a power of the distance, exponential, or a window", False),
+    Column("logits", "logit range", "largest difference of attention's logits for one query"),
+    Column("predicted", "predicted", numeric=False),
+    Column("agrees", "theory", "whether measurement and prediction meet", False, "agreement"),
+    Column("reason", "why", numeric=False),
+)
+
+
+class SensitivitySection:
+    id = "sensitivity"
+    title = "One-symbol sensitivity"
+    of_nets = True
+
+    def applies(self, net: Candidate) -> str | None:
+        return None if net.kind == "sequence" else f"'{net.name}' reads a vector, which has no length"
+
+    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
+        assert net is not None
+        shape = net.measured()
+        lengths = [n for n in LADDER if n <= _LONGEST[preset]]
+        config = {**net.named(), "shape": shape, "lengths": lengths, "draws": _DRAWS[preset]}
+        return [Cell("sensitivity", config)]
+
+    def seconds(self, cell: Cell) -> float:
+        return 0.01 * max(cell.config["lengths"]) * cell.config["draws"] / 4
+
+    def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
+        good = [row for row in rows if not row.error]
+        answers = [failed(net, _QUESTION, why) for net, why in setting.troubles.items()]
+        answers += [failed(row.cell.config["net"], _QUESTION, row.error) for row in rows if row.error]
+        answers += [_answer(row) for row in good]
+        return Summary(
+            _headline(good),
+            [Table("How one symbol's effect falls with length", _COLUMNS, [_line(row) for row in good])]
+            if good
+            else [],
+            _figures(good) if good else [],
+            (_MEANING, *failures(rows, setting)),
+            answers,
+        )
+
+
+def _standing(row: Row) -> Standing:
+    slope = row["value"]
+    if slope is None:
+        ends = row["diagnostics"]["reach"] is not None
+        return "no" if ends else "unknown"
+    if row["diagnostics"]["profile"].get("shape") == "exponential":
+        return "no"
+    return "yes" if slope > _FLAT else "no" if slope < _STEEP else "partly"
+
+
+def _text(row: Row) -> str:
+    told = row["diagnostics"]
+    if row["value"] is None:
+        return told["no_slope"].removeprefix("the change is ")
+    half = told["profile"].get("half_life")
+    fades = f"; halves every {half:.2g} tokens" if half is not None else ""
+    low, high = row["interval"]
+    return f"change ~ n^{row['value']:.2f} ({low:.2f} to {high:.2f}){fades}"
+
+
+def _predicted(row: Row) -> str:
+    told = row["diagnostics"]
+    if told.get("predicted_reach") is not None:
+        return f"exactly 0 beyond {told['predicted_reach']} tokens"
+    return "" if told["predicted"] is None else f"n^{told['predicted']:.0f}"
+
+
+def _answer(row: Row) -> Answer:
+    net, agrees = row.cell.config["net"], row["diagnostics"]["agrees"]
+    return Answer(net, _QUESTION, _standing(row), _text(row), _predicted(row), agrees, "feel one symbol of many")
+
+
+def _line(row: Row) -> dict[str, Any]:
+    told = row["diagnostics"]
+    return {
+        "net": row.cell.config["net"],
+        "slope": row["value"],
+        "interval": "{:.2f} to {:.2f}".format(*row["interval"]) if row["interval"] else None,
+        "reach": told["reach"],
+        "profile": told["profile"].get("shape"),
+        "logits": told["logit_range"],
+        "predicted": _predicted(row) or None,
+        "agrees": told["agrees"],
+        "reason": told["reason"],
+    }
+
+
+def _headline(rows: Sequence[Row]) -> str:
+    if not rows:
+        return "No network could be measured."
+    return "One changed symbol. " + "; ".join(f"{row.cell.config['net']}: {_text(row)}" for row in rows) + "."
+
+
+def _figures(rows: Sequence[Row]) -> list[Figure]:
+    over_length, over_distance = [], []
+    for row in rows:
+        net, told = row.cell.config["net"], row["diagnostics"]
+        curve, profile = told["curve"], told["profile"]
+        over_length.append(
+            Series(
+                net,
+                [point["tokens"] for point in curve],
+                [point["change"] or None for point in curve],
+                [point["low"] or None for point in curve],
+                [point["high"] or None for point in curve],
+            )
+        )
+        if "distance" in profile:
+            over_distance.append(Series(net, profile["distance"], [change or None for change in profile["change"]]))
+    figures = [
+        Figure(
+            "Change of the output over length",
+            "Median change of the output when one token is changed, against the length, one line per network.",
+            "length n",
+            "change",
+            [Panel("", over_length)],
+            log_x=True,
+            log_y=True,
+            caption="A straight line of slope −1 is 1/n. A line that ends has reached exactly 0.",
+        )
+    ]
+    if over_distance:
+        tokens = rows[0]["diagnostics"]["profile"]["tokens"]
+        figures.append(
+            Figure(
+                "Change of the output over distance",
+                f"Change of the last output when the token at a distance is changed, at {tokens} tokens.",
+                "distance from the last token",
+                "change",
+                [Panel("", over_distance)],
+                log_x=True,
+                log_y=True,
+                caption=f"At {tokens} tokens. A line that ends has reached exactly 0; one that bends down on these "
+                "axes falls faster than any power of the distance.",
+            )
+        )
+    return figures
+
+
+section = SensitivitySection()

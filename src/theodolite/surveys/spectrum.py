@@ -1,0 +1,277 @@
+"""The section on ε-rank: how many products approximate a net of any kind, and how fast the rest dies away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from theodolite.lab.cell import Cell, Row
+from theodolite.nets.load import blueprint
+from theodolite.nets.size import own_name
+from theodolite.statistics.intervals import mean_interval
+from theodolite.surveys.answers import by_net, failed, failures
+from theodolite.surveys.candidate import Candidate
+from theodolite.surveys.section import (
+    Answer,
+    Column,
+    Figure,
+    Panel,
+    Preset,
+    Series,
+    Setting,
+    Standing,
+    Summary,
+    Table,
+)
+
+_PARTITIONS = ("left-right", "interleaved")
+_TIES = "Can it tie the halves of its input together?"
+_DEEPER = "Can it tie them more strongly with more layers?"
+_ALIKE = "Can it tie near and far tokens alike?"
+_MORE = "tie more when deeper"
+_EPSILON = 0.01
+_DEPTHS = {"quick": (1, 2, 3), "standard": (1, 2, 3, 4), "full": (1, 2, 3, 4, 6, 8, 12)}
+_POINTS = {"quick": 64, "standard": 128, "full": 512}
+_DRAWS = {"quick": 6, "standard": 8, "full": 16}
+_ALIKE_WITHIN = 1.25  # ranks under two partitions are alike if their ratio is surely below this
+_MEANING = (
+    f"The ε-rank is the least number of products f(A)·g(B) that come within {_EPSILON:.0%} of the network's output "
+    "(root mean square error relative to the output's standard deviation, at points that were not used to find them), "
+    "at random initial weights. A sum f(A) + g(B), in which the two sides A and B of the input do not interact, has at "
+    "most 2. Means are geometric over draws of the weights, with 95 % intervals."
+)
+_COLUMNS = (
+    Column("net", "network", numeric=False),
+    Column("depth", "depth", "number of layers; the width stays"),
+    Column("parameters", "para- meters"),
+    Column("left_right", "left-right", "geometric mean ε-rank, first half of the input against the second"),
+    Column("left_right_interval", "95 % interval"),
+    Column("interleaved", "inter- leaved", "geometric mean ε-rank, even places against odd ones"),
+    Column("interleaved_interval", "95 % interval"),
+    Column("effective", "effective rank", "exp of the entropy of the squared singular values, left-right"),
+    Column("predicted", "predicted", "what theory says of the two partitions", False),
+    Column("agrees", "theory", "whether the measurement is as predicted", False, "agreement"),
+)
+
+
+class SpectrumSection:
+    id = "spectrum"
+    title = "Separation rank within ε"
+    of_nets = True
+
+    def applies(self, net: Candidate) -> str | None:
+        return None
+
+    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
+        assert net is not None
+        shape = net.measured()
+        plan = blueprint(net.net, **shape)
+        depth = own_name("depth", plan.known)
+        own = None if depth is None or depth in net.given else plan.shape.get(depth)
+        layers = [] if own is None else sorted({*_DEPTHS[preset], own})
+        shapes = [{**shape, depth: each} for each in layers] or [shape]
+        return [
+            Cell(
+                "spectrum",
+                {
+                    **net.named(),
+                    "shape": one,
+                    "partitions": list(_PARTITIONS),
+                    "draws": _DRAWS[preset],
+                    "epsilon": _EPSILON,
+                    "points": _POINTS[preset],
+                    "repeats": 1,
+                    "relative_to": "spread",
+                    "dtype": "float32",  # errors of a percent do not need more
+                },
+            )
+            for one in shapes
+        ]
+
+    def seconds(self, cell: Cell) -> float:
+        return 2e-5 * cell.config["points"] ** 2 * cell.config["draws"]
+
+    def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
+        good = [row for row in rows if not row.error]
+        found = by_net(good)
+        broken = {row.cell.config["net"]: row.error or "" for row in rows if row.error}
+        answers = [failed(net, _TIES, why) for net, why in {**broken, **setting.troubles}.items() if net not in found]
+        for net, of_net in found.items():
+            answers += _answers(net, of_net, setting)
+        return Summary(
+            _headline(found, setting),
+            [_table(good)] if good else [],
+            [_over_depth(found), _spectra(found, setting)] if good else [],
+            (_MEANING, *failures(rows, setting)),
+            answers,
+        )
+
+
+def _depth(row: Row) -> int | None:
+    """The layers of a shape, whatever the net calls them."""
+    shape = row.cell.config["shape"]
+    name = own_name("depth", shape)
+    return None if name is None else shape[name]
+
+
+def _ranks(row: Row, partition: str) -> list[float]:
+    return [max(1.0, float(draw[partition]["rank"])) for draw in row["draws"]]
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Geometric: ranks of different draws differ by factors."""
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+def _resolved(row: Row, partitions: Sequence[str] = _PARTITIONS) -> bool:
+    return all(draw[partition]["resolved"] for draw in row["draws"] for partition in partitions)
+
+
+def _interval(values: Sequence[float]) -> tuple[float, float]:
+    """95 % for the geometric mean."""
+    logs = [math.log(value) for value in values]
+    low, high = mean_interval(logs) or (min(logs), max(logs))
+    return math.exp(low), math.exp(high)
+
+
+def _alike(row: Row) -> Standing:
+    """Whether the ratio of the two partitions' ranks, draw by draw, is surely near 1, surely not 1, or neither."""
+    if not _resolved(row):
+        return "unknown"  # lower bounds can be equal where ranks are not
+    pairs = zip(_ranks(row, "left-right"), _ranks(row, "interleaved"), strict=True)
+    low, high = _interval([right / left for left, right in pairs])
+    if low >= 1 / _ALIKE_WITHIN and high <= _ALIKE_WITHIN:
+        return "yes"
+    return "no" if low > 1 or high < 1 else "unknown"
+
+
+def _answers(net: str, rows: Sequence[Row], setting: Setting) -> list[Answer]:
+    first, last = rows[0], rows[-1]
+    middle = _reference(rows, setting)
+    ranks = _ranks(middle, "left-right")
+    low, high = _interval(ranks)
+    at = "" if _depth(middle) is None else f" at depth {_depth(middle)}"
+    text = f"ε-rank {_told(middle, 'left-right')} ({low:.3g}–{high:.3g}){at}"
+    standing: Standing = "yes" if low > 2 else "no" if high <= 2 else "unknown"
+    answers = [Answer(net, _TIES, standing, text, ability="tie its halves together")]
+    if len(rows) > 1:
+        before, after = _ranks(first, "left-right"), _ranks(last, "left-right")
+        grew = _interval(after)[0] > _interval(before)[1] and _resolved(first, ["left-right"])
+        shrank = _interval(after)[1] < _interval(before)[0] and _resolved(last, ["left-right"])
+        text = f"{_told(first, 'left-right')} at depth {_depth(first)}, {_told(last, 'left-right')} at {_depth(last)}"
+        answers.append(Answer(net, _DEEPER, "yes" if grew else "no" if shrank else "unknown", text, ability=_MORE))
+    if "tokens" in middle.cell.config["shape"]:
+        text = ", ".join(f"{_told(middle, partition)} {partition}" for partition in _PARTITIONS)
+        predicted = "the same: tokens are a set (Prop. 7.1)" if middle["alike"] else ""
+        answers.append(Answer(net, _ALIKE, _alike(middle), text, predicted, _agrees(rows), "tie near and far alike"))
+    return answers
+
+
+def _agrees(rows: Sequence[Row]) -> bool | None:
+    """Where theory says that both partitions are alike, no row may show that they surely are not."""
+    told = [_alike(row) for row in rows if row["alike"]]
+    if "no" in told:
+        return False
+    return True if told and "unknown" not in told else None
+
+
+def _reference(rows: Sequence[Row], setting: Setting) -> Row:
+    """The net as the other sections measure it, so that nets of equal size are compared with each other."""
+    own = setting.shapes.get(rows[0].cell.config["net"], {})
+    name = own_name("depth", own)
+    return next((row for row in rows if name is not None and _depth(row) == own[name]), rows[0])
+
+
+def _headline(found: dict[str, list[Row]], setting: Setting) -> str:
+    if not found:
+        return "No network could be measured."
+    measured = {net: _reference(rows, setting) for net, rows in found.items()}
+    means = {net: _mean(_ranks(row, "left-right")) for net, row in measured.items()}
+    best, worst = max(means, key=lambda net: means[net]), min(means, key=lambda net: means[net])
+    told = {net: _told(row, "left-right") for net, row in measured.items()}
+    if best == worst:
+        return f"To come within {_EPSILON:.0%} of {best} takes {told[best]} products."
+    return (
+        f"Products that come within {_EPSILON:.0%}, a half of the input on either side: most for {best} "
+        f"({told[best]}), fewest for {worst} ({told[worst]})."
+    )
+
+
+def _told(row: Row, partition: str) -> str:
+    """The mean rank, marked where it is only a bound from below."""
+    return f"{'' if _resolved(row, [partition]) else '≥ '}{_mean(_ranks(row, partition)):.3g}"
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    body = []
+    for row in rows:
+        cells: dict[str, Any] = {"net": row.cell.config["net"], "depth": _depth(row), "parameters": row["parameters"]}
+        for partition in _PARTITIONS:
+            key, ranks = partition.replace("-", "_"), _ranks(row, partition)
+            cells[key] = _mean(ranks) if _resolved(row, [partition]) else f"≥ {_mean(ranks):.3g}"
+            cells[f"{key}_interval"] = "{:.3g}–{:.3g}".format(*_interval(ranks))
+        cells["effective"] = _mean([draw["left-right"]["effective_rank"] for draw in row["draws"]])
+        cells["predicted"] = "equal" if row["alike"] else None
+        cells["agrees"] = _agrees([row])
+        body.append(cells)
+    caption = (
+        f"{len(rows[0]['draws'])} draws of the weights, {rows[0].cell.config['points']} points a side. ≥: some draw "
+        f"did not come within {_EPSILON:.0%} at this many points."
+    )
+    return Table("ε-rank by depth", _COLUMNS, body, caption)
+
+
+def _over_depth(found: dict[str, list[Row]]) -> Figure:
+    panels = []
+    for partition in _PARTITIONS:
+        series = []
+        for net, rows in found.items():
+            drawn = [row for row in rows if _depth(row) is not None]
+            values = [_ranks(row, partition) for row in drawn]
+            if drawn:
+                series.append(
+                    Series(
+                        net,
+                        [_depth(row) or 0 for row in drawn],
+                        [_mean(ranks) for ranks in values],
+                        [_interval(ranks)[0] for ranks in values],
+                        [_interval(ranks)[1] for ranks in values],
+                    )
+                )
+        panels.append(Panel(partition, series))
+    return Figure(
+        "ε-rank over depth",
+        "Geometric mean of the ε-rank against depth, one line per network, one panel per partition.",
+        "depth",
+        "ε-rank",
+        panels,
+        log_y=True,
+        caption="At random initial weights, equal width at all depths.",
+    )
+
+
+def _spectra(found: dict[str, list[Row]], setting: Setting) -> Figure:
+    panels = []
+    for partition in _PARTITIONS:
+        series = []
+        for net, rows in found.items():
+            draws = [draw[partition]["spectrum"] for draw in _reference(rows, setting)["draws"]]
+            length = min(len(draw) for draw in draws)
+            mean = [math.fsum(draw[k] for draw in draws) / len(draws) for k in range(length)]
+            kept = [k for k in range(length) if mean[k] > 1e-6]
+            series.append(Series(net, [k + 1 for k in kept], [mean[k] for k in kept]))
+        panels.append(Panel(partition, series))
+    return Figure(
+        "Spectrum",
+        "Singular values of the network as an operator between functions of its two sides, relative to their norm.",
+        "number k of the singular value",
+        "σ_k / ‖σ‖",
+        panels,
+        log_x=True,
+        log_y=True,
+        caption="What is lost by keeping k products only; a line that falls fast means that few products suffice.",
+    )
+
+
+section = SpectrumSection()

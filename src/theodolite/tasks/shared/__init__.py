@@ -1,0 +1,1 @@
+"""What several tasks share: automata, groups, digits, strings, functions of known rank. No task is registered here."""

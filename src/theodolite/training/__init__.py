@@ -1,0 +1,1 @@
+"""Training: members stacked into one program, one optimiser, one loop; whatever trains uses it."""

@@ -1,0 +1,240 @@
+"""A net beside a task: how its members are built and fed, or the reason why the two do not fit."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import vmap
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from theodolite.errors import BadInput, NotApplicable, TheodoliteError
+from theodolite.nets.contract import nets
+from theodolite.nets.load import blueprint, seeded
+from theodolite.nets.parts.as_vector import AsVector
+from theodolite.tasks.contract import Batch, Task
+
+_ROWS = 3  # of the trial input
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """One net on one task. `reads_ids`: it gets integer ids, not one-hot features. `takes_present`: its forward has
+    that argument. `pads`: right padding was seen not to change its outputs, so lengths can share a batch.
+    `most`: the tokens it was built for. `token_by_token`: batched, it does more operations for more tokens, as
+    recurrent nets do."""
+
+    name: str
+    task: Task
+    build: Callable[[int], nn.Module]
+    shape: Mapping[str, Any]
+    source: str | None
+    version: int
+    reads_ids: bool
+    takes_present: bool
+    pads: bool
+    token_by_token: bool
+    registered: bool
+    most: int = 1
+
+    def feed(self, inputs: Tensor, one_hot: Tensor | None) -> Tensor:
+        """What the net reads, from what the task gives; `one_hot` is the identity matrix of the vocabulary."""
+        return inputs if self.reads_ids or one_hot is None else nn.functional.embedding(inputs, one_hot)
+
+    def one_hot(self, device: torch.device) -> Tensor | None:
+        vocab = self.task.spec.vocab
+        return None if vocab is None or self.reads_ids else torch.eye(vocab, device=device)
+
+
+def pair(
+    net: str | Callable[..., Any], task: Task, shape: Mapping[str, Any] | None = None, longest: int | None = None
+) -> Pairing:
+    """Build once, run once at the shortest and the longest length, and see what comes out.
+
+    A net that reads tokens takes a task's vector entry by entry and answers at the last (`AsVector`).
+
+    `longest` is the greatest length that will be evaluated, the task's own in training unless given. Raises
+    `NotApplicable` where a built-in net does not fit the task, `BadInput` where a user's net breaks the contract.
+    """
+    if isinstance(net, nn.Module):
+        raise BadInput(f"a {type(net).__name__} that is built already has one set of weights: pass its class instead")
+    spec = task.spec
+    registered = isinstance(net, str) and net in nets
+    lengths = _lengths(task, longest)
+    given = {**task_sizes(net, task, longest), **(shape or {})}
+    plan = blueprint(net, **given)
+    entry_by_entry = plan.kind == "sequence" and spec.kind == "vector" and plan.vocab is None
+    if entry_by_entry:
+        plan = blueprint(net, **{**given, **_entries(task)})
+    elif plan.kind != spec.kind:
+        raise _misfit(registered, f"'{plan.name}' reads a {plan.kind} and '{task.name}' gives a {spec.kind}")
+
+    def build(seed: int) -> nn.Module:
+        with seeded(seed):
+            return AsVector(plan.build()) if entry_by_entry else plan.build()
+
+    try:
+        module = build(0).eval()
+    except BadInput as error:
+        if registered and _builds(net, shape):
+            raise NotApplicable(f"{error} (the sizes are those of '{task.name}')") from error
+        raise
+    if not any(parameter.requires_grad for parameter in module.parameters()):
+        raise BadInput(f"'{plan.name}' has no parameters that could be trained: give it some, or leave it out")
+    pairing = Pairing(
+        name=plan.name,
+        task=task,
+        build=build,
+        shape={k: v for k, v in plan.shape.items() if k not in ("features", "outputs", "vocab", "tokens")},
+        source=plan.source,
+        version=plan.version,
+        reads_ids=plan.vocab is not None,
+        takes_present="present" in inspect.signature(module.forward).parameters,
+        pads=False,
+        token_by_token=False,
+        registered=registered,
+    )
+    for length in lengths:
+        _run_once(pairing, module, length)
+    if spec.kind == "vector":
+        return pairing
+    most = int(sample(task, lengths[-1], rows=1).inputs.shape[2])
+    return replace(pairing, most=most, pads=_pads(pairing, lengths[0]), token_by_token=_token_by_token(pairing, module))
+
+
+def sample(task: Task, length: int | None, rows: int = _ROWS) -> Batch:
+    """A few rows for looking at shapes."""
+    return task.sample(1, rows, length, torch.Generator().manual_seed(0))
+
+
+def task_sizes(net: str | Callable[..., Any], task: Task, longest: int | None = None) -> dict[str, Any]:
+    """What the task says about the net's shape; a built-in net is told only what it has arguments for."""
+    spec = task.spec
+    sizes: dict[str, Any] = {"features": spec.features, "outputs": spec.outputs}
+    if spec.kind == "sequence":
+        sizes["tokens"] = int(sample(task, _lengths(task, longest)[-1], rows=1).inputs.shape[2])
+        if spec.vocab is not None:
+            sizes["vocab"] = spec.vocab
+    if not isinstance(net, str) or net not in nets:
+        return sizes
+    entry = nets[net]
+    if entry.kind == "vector" and spec.kind == "sequence":
+        raise NotApplicable(f"'{net}' reads a vector and '{task.name}' gives tokens")
+    if entry.kind == "sequence" and spec.kind == "vector":
+        sizes |= _entries(task)
+    if "outputs" not in entry.arguments and spec.outputs != 1:
+        raise NotApplicable(f"'{net}' has one output and '{task.name}' asks for {spec.outputs}")
+    return {name: value for name, value in sizes.items() if name in entry.arguments}
+
+
+def _entries(task: Task) -> dict[str, int]:
+    """A vector as a sequence net reads it: one entry a token, the answer at the last."""
+    return {"features": 1, "tokens": task.spec.features}
+
+
+def _lengths(task: Task, longest: int | None) -> tuple[int | None, ...]:
+    """The shortest and longest of training, and the longest of all, where the task has lengths."""
+    if task.spec.lengths is None:
+        return (None,)
+    shortest, trained = task.spec.lengths
+    return (shortest, trained, max(longest or trained, trained))
+
+
+def _run_once(pairing: Pairing, module: nn.Module, length: int | None) -> None:
+    """One forward pass at this length, its shape and its numbers."""
+    batch = sample(pairing.task, length)
+    read = pairing.feed(batch.inputs[0], pairing.one_hot(torch.device("cpu")))
+    outputs = pairing.task.spec.outputs
+    expected = (*batch.inputs.shape[1:3], outputs) if pairing.task.spec.kind == "sequence" else (_ROWS, outputs)
+    at = f"on '{pairing.task.name}'" + ("" if length is None else f" at length {length} ({read.shape[1]} tokens)")
+    try:
+        with torch.no_grad():
+            found = module(read)
+    except TheodoliteError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+        trained = pairing.task.spec.lengths
+        beyond = length is not None and trained is not None and length > trained[1]
+        hint = "; that is beyond training, so evaluate shorter lengths only (--unseen)" if beyond else ""
+        raise _misfit(pairing.registered, f"'{pairing.name}' cannot run {at}: {reason}{hint}") from error
+    if not isinstance(found, Tensor):
+        raise _misfit(pairing.registered, f"'{pairing.name}' returned a {type(found).__name__} {at}: return one tensor")
+    if tuple(found.shape) != expected:
+        raise _misfit(
+            pairing.registered,
+            f"'{pairing.name}' returned the shape {tuple(found.shape)} {at}, and {expected} is needed",
+        )
+    if not torch.isfinite(found).all():
+        raise _misfit(pairing.registered, f"'{pairing.name}' returned numbers that are not finite {at}: check its init")
+
+
+def _builds(net: str | Callable[..., Any], shape: Mapping[str, Any] | None) -> bool:
+    """Whether the net can be built where the task says nothing about its sizes."""
+    try:
+        with seeded(0):
+            blueprint(net, **(shape or {})).build()
+    except BadInput:
+        return False
+    return True
+
+
+def _token_by_token(pairing: Pairing, module: nn.Module) -> bool:
+    """Told by counting operations at two lengths, of the net as it runs in an ensemble where that is possible."""
+    counts = []
+    for length in (4, 12):
+        try:
+            read = pairing.feed(sample(pairing.task, length).inputs[0], pairing.one_hot(torch.device("cpu")))
+            with torch.no_grad(), _Counter() as counter:
+                vmap(module, randomness="different")(read[None])
+        except Exception:
+            return False
+        counts.append((counter.count, read.shape[1]))
+    (few, short), (many, long) = counts
+    return many - few >= long - short
+
+
+class _Counter(TorchDispatchMode):
+    """Counts operations."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return function(*args, **(kwargs or {}))
+
+
+def _misfit(registered: bool, sentence: str) -> TheodoliteError:
+    return NotApplicable(sentence) if registered else BadInput(sentence)
+
+
+def _pads(pairing: Pairing, shortest: int | None) -> bool:
+    """Whether tokens after the end, marked in `present` where the net takes it, leave the others' outputs alone.
+
+    What training can change is stirred first and outputs are compared at their own scale: fresh weights may hide how
+    tokens meet, behind a readout that starts at zero or in a product of many small numbers.
+    """
+    module = pairing.build(0).eval()
+    generator = torch.Generator().manual_seed(0)
+    for parameter in module.parameters():
+        if parameter.requires_grad:
+            scale = (parameter.shape[-1] if parameter.dim() else 1) ** -0.5
+            parameter.data += scale * torch.randn(parameter.shape, generator=generator).to(parameter.dtype)
+    length = max(shortest or 1, min(5, pairing.task.spec.lengths[1] if pairing.task.spec.lengths else 5))
+    inputs = sample(pairing.task, length).inputs[0]
+    one_hot = pairing.one_hot(torch.device("cpu"))
+    tokens = inputs.shape[1]
+    longer = torch.cat([inputs, inputs.flip(0)[:, : min(3, tokens)]], dim=1)
+    present = (torch.arange(longer.shape[1]) < tokens).expand(len(longer), -1)
+    try:
+        with torch.no_grad():
+            alone = module(pairing.feed(inputs, one_hot))
+            fed = pairing.feed(longer, one_hot)
+            padded = module(fed, present) if pairing.takes_present else module(fed)
+            return torch.allclose(alone, padded[:, :tokens], rtol=0, atol=1e-5 * float(alone.abs().max()))
+    except Exception:
+        return False

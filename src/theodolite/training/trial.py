@@ -1,0 +1,168 @@
+"""How many members to run at once: found by trying, never by filling memory."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from theodolite.errors import NotEnoughMemory
+from theodolite.nets.load import seeded
+from theodolite.nets.parts.positions import RandomOffset
+from theodolite.tasks.contract import Batch
+from theodolite.training.members import Members
+from theodolite.training.optimiser import Optimiser, Rates, Rule
+from theodolite.training.pairing import Pairing
+from theodolite.training.program import Batching, Program
+
+_SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_SECONDS = 0.3  # per size
+_STRETCHES = 3  # the best counts: what else the machine does only ever slows down
+_WORTH = 1.05  # a larger chunk, or batching at all, must be this much faster
+_RATES = Rates(lr=1e-3, weight_decay=0.0)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was tried: member-steps per second of the plain loop (`loop`) and of chunks, and why not, where not."""
+
+    loop: float
+    chunks: dict[int, float]
+    agrees: bool
+    reason: str | None = None
+
+    def choose(self, members: int, graphs: bool) -> Batching:
+        """The smallest chunk that is nearly as fast as the fastest, evened out over the members; or the loop."""
+        larger = [size for size in self.chunks if size >= members]
+        usable = {size: rate for size, rate in self.chunks.items() if size <= min(larger, default=members)}
+        best = max(usable.values(), default=0.0)
+        alone = members == 1 and not graphs  # captured steps help one member too
+        if alone or not self.agrees or best < _WORTH * self.loop:
+            return Batching(1, batched=False)
+        size = min(size for size, rate in usable.items() if rate * _WORTH >= best)
+        calls = -(-members // size)
+        return Batching(-(-members // calls), batched=True, graphs=graphs)
+
+    def to_json(self) -> dict[str, Any]:
+        chunks = {str(size): rate for size, rate in self.chunks.items()}
+        return {"loop": self.loop, "chunks": chunks, "agrees": self.agrees, "reason": self.reason}
+
+    @classmethod
+    def from_json(cls, row: dict[str, Any]) -> Trial:
+        return cls(row["loop"], {int(k): v for k, v in row["chunks"].items()}, row["agrees"], row["reason"])
+
+
+def try_sizes(
+    pairing: Pairing, rule: Rule, batch: int, members: int, device: torch.device, seconds: float = _SECONDS
+) -> Trial:
+    """Time a few steps of every size up to `members`; sizes grow while they pay."""
+    agrees, reason = agreement(pairing, device)
+    loop = _rate(pairing, rule, batch, 1, Batching(1, batched=False), device, seconds)
+    chunks: dict[int, float] = {}
+    if agrees:
+        best = 0.0
+        for size in _SIZES:
+            if chunks and max(chunks) >= members:
+                break
+            batching = Batching(size, batched=True, graphs=device.type == "cuda")
+            try:
+                chunks[size] = _rate(pairing, rule, batch, size, batching, device, seconds)
+            except NotEnoughMemory:
+                break
+            if size >= 8 and chunks[size] < 0.9 * best:
+                break
+            best = max(best, chunks[size])
+    return Trial(loop, chunks, agrees, reason)
+
+
+def agreement(pairing: Pairing, device: torch.device) -> tuple[bool, str | None]:
+    """Whether one batched step moves the weights of three members as three single steps do.
+
+    What is compared is the move, at its own scale: weights are far larger, and would hide a gradient that is wrong.
+    What a net draws is left out: it is other numbers when batched, which are as good.
+    """
+    pairing = without_draws(pairing)
+    rule, lengths = Rule(name="sgd", momentum=0.0, clip=None), pairing.task.spec.lengths
+    generator = torch.Generator(device).manual_seed(0)
+    drawn = pairing.task.sample(3, 8, lengths[1] if lengths else None, generator)
+    results = []
+    for batching in (Batching(3, batched=True), Batching(1, batched=False)):
+        program = _program(pairing, rule, 3, batching, device, Rates(lr=1.0, weight_decay=0.0))
+        before = {n: t.double() for n, t in (program.members.parameters | program.members.buffers).items()}
+        try:
+            with seeded(0, device):
+                program.train([drawn], 1)
+        except NotEnoughMemory:
+            raise
+        except Exception as error:
+            if not batching.batched:
+                raise
+            told = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+            return False, f"it cannot be batched ({told})"
+        after = program.members.parameters | program.members.buffers
+        results.append({n: after[n].double() - t for n, t in before.items()})
+    together, alone = results
+    largest = max(_extent(move) for move in alone.values())
+    for name, move in alone.items():
+        atol = 1e-2 * _extent(move) + 1e-5 * largest + 1e-6 * _extent(before[name])  # the last is rounding
+        if not torch.allclose(together[name], move, rtol=0, atol=atol, equal_nan=True):
+            return False, f"batched and single steps differ in '{name}'"
+    return True, None
+
+
+def _extent(values: Tensor) -> float:
+    """The largest finite size among them."""
+    return float(values.nan_to_num(0, 0, 0).abs().max()) if values.numel() else 0.0
+
+
+def without_draws(pairing: Pairing) -> Pairing:
+    """Its nets without dropout and random offsets of positions."""
+    return replace(pairing, build=lambda seed: _settled(pairing.build(seed)))
+
+
+def _settled(module: nn.Module) -> nn.Module:
+    for part in module.modules():
+        if isinstance(part, nn.modules.dropout._DropoutNd):
+            part.p = 0.0
+        elif isinstance(part, RandomOffset):
+            part.most = 0
+    return module
+
+
+def _rate(
+    pairing: Pairing, rule: Rule, batch: int, size: int, batching: Batching, device: torch.device, seconds: float
+) -> float:
+    """Member-steps per second at the middle training length, data included, after warming up."""
+    program = _program(pairing, rule, size, batching, device)
+    lengths = pairing.task.spec.lengths
+    length = None if lengths is None else (lengths[0] + lengths[1]) // 2
+    generator = torch.Generator(device).manual_seed(0)
+    block = 4
+
+    def run(step: int) -> None:
+        batches: list[Batch] = [pairing.task.sample(size, batch, length, generator) for _ in range(block)]
+        program.train(batches, step)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+
+    run(1)
+    best, done = 0.0, 0
+    for _ in range(_STRETCHES):
+        started, before = time.perf_counter(), done
+        while time.perf_counter() - started < seconds / _STRETCHES or done == before:
+            done += 1
+            run(1 + done * block)
+        best = max(best, size * block * (done - before) / (time.perf_counter() - started))
+    if program.batching.chunk < batching.chunk:
+        raise NotEnoughMemory(f"{size} members at once do not fit")
+    return best
+
+
+def _program(
+    pairing: Pairing, rule: Rule, size: int, batching: Batching, device: torch.device, rates: Rates = _RATES
+) -> Program:
+    members = Members(pairing, [pairing.build(seed) for seed in range(size)], device, batching.batched)
+    return Program(members, Optimiser(rule, [rates] * size, members.parameters), batching, device)

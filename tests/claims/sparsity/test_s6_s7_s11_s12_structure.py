@@ -1,0 +1,153 @@
+"""S6, S7, S11 and S12: verdicts on rows that are made up to hold, to fail and to leave open."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import theodolite.claims.sparsity.s6_s7_s11_s12_structure  # noqa: F401 — registers the claims
+from theodolite.claims.contract import claims
+from theodolite.lab.cell import Row
+from theodolite.theory.isometry import least_constant
+
+
+def selecting(changes: dict[str, dict[str, Any]] | None = None) -> list[Row]:
+    rows = []
+    for cell in claims["S6"].cells():
+        members = []
+        for seed in range(cell.config["seeds"]):
+            member = {
+                "unexplained": 0.1, "auc": 0.99 + 0.001 * seed, "mass": 0.9 + 0.001 * seed, "effective": 2.0,
+                "above_threshold": 2.0, "start_effective": 7.0, "positive": 0.8 + 0.01 * seed,
+                "start_positive": 0.5 + 0.01 * seed, "symmetric": 0.8, "tag_positive": 1.0, "idle": 0.1,
+            }  # fmt: skip
+            named = f"{cell.config['target']}, {cell.config['attention']}"
+            members.append({**member, **(changes or {}).get(named, {})})
+        rows.append(Row(cell, {"members": members, "uniform": 0.25}))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({}, "holds"),
+        ({"content, entmax": {"auc": 0.6}}, "fails"),
+        ({"before, softmax": {"mass": 0.3}}, "fails"),
+        ({"content, softmax": {"effective": 5.0}}, "fails"),
+        ({"sibling, softmax": {"positive": 0.5}}, "undecided"),
+        ({f"{target}, softmax": {"positive": 0.5} for target in ("content", "sibling", "before")}, "fails"),
+        ({"content, sparsemax": {"unexplained": 0.9}}, "undecided"),
+    ],
+)
+def test_s6_asks_for_selection_everywhere_and_tells_where_a_metric_is_seen(changes, outcome):
+    assert claims["S6"].decide(selecting(changes)).outcome == outcome
+
+
+def isometries(**changes: float) -> list[Row]:
+    rows = []
+    for cell in claims["S7"].cells():
+        c = cell.config
+        least = [least_constant(c["tokens"], min(c["rank"], c["inputs"]), order) for order in c["orders"]]
+        draws = []
+        for draw in range(c["draws"]):
+            off = 0.001 * draw
+            values = dict.fromkeys(("gaussian", "normalised", "product", "drawn"), 0.9 + off)
+            if c["tokens"] <= c["rank"]:
+                values["identity"] = changes.get("identity", 0.0)
+            else:
+                values["optimised"] = changes.get("optimised", 0.6 + off)
+            if c["tokens"] == 2 * c["rank"]:
+                values["built"] = changes.get("built", least[0])
+            found = {name: [[value, value]] * 3 for name, value in values.items()}
+            if "built" in found:
+                found["built"] = [[values["built"], values["built"]], [0.5, 0.5], [0.7, 0.7]]
+            draws.append(found)
+        rows.append(Row(cell, {"draws": draws, "least": least}))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({}, "holds"),
+        ({"identity": 0.01}, "fails"),
+        ({"optimised": 0.95}, "fails"),  # a Gaussian matrix is better
+        ({"optimised": 0.8}, "undecided"),  # better, but no vector is sure to be found again
+        ({"built": 0.4}, "undecided"),
+        ({"optimised": 0.01}, "fails"),  # below what is possible: the measurement is wrong
+    ],
+)
+def test_s7_asks_for_both_cases(changes, outcome):
+    assert claims["S7"].decide(isometries(**changes)).outcome == outcome
+
+
+def compiled(power: float = 2.0, factor: float = 1.8, **changes: Any) -> list[Row]:
+    rows = []
+    for cell in claims["S11"].cells()[:-1]:
+        sizes = [
+            {"steps": t, "nodes": round(10 * t**power), "fan_in": 2, "inner_fan_in": 7, "wrong": 0}
+            for t in cell.config["steps"]
+        ]
+        sizes[-1].update(changes)
+        rows.append(Row(cell, {"sizes": sizes, "exponents": [power] * 4}))
+    cell = claims["S11"].cells()[-1]
+    sizes = [{"bits": b, "nodes": factor**b, "fan_in": 2, "wrong": 0} for b in cell.config["bits"]]
+
+    return [*rows, Row(cell, {"sizes": sizes, "doublings": [math.log2(factor)] * 6})]
+
+
+@pytest.mark.parametrize(
+    ("rows", "outcome"),
+    [
+        (compiled(), "holds"),
+        (compiled(power=3.0), "fails"),
+        (compiled(wrong=1), "fails"),
+        (compiled(fan_in=3), "fails"),
+        (compiled(inner_fan_in=9), "fails"),
+        (compiled(factor=1.1), "undecided"),  # then size would not tell random functions apart
+    ],
+)
+def test_s11_asks_for_fan_in_size_and_answers(rows, outcome):
+    assert claims["S11"].decide(rows).outcome == outcome
+
+
+def bounds(graph: float, convolution: float, dense: float) -> list[Row]:
+    best = {"graph": graph, "convolution": convolution, "dense": dense}
+    rows = []
+    for cell in claims["S12"].cells():
+        members = []
+        for seed in range(cell.config["seeds"]):
+            for decay in cell.config["decays"]:
+                value = best[cell.config["kind"]] * (1 + 0.05 * seed) * (1 + decay)
+                found = {"graph": value, "dense": 3 * value, "spectral": 90 * value, "path": 9 * value}
+                usable = found if decay < 3 else None
+                members.append({"seed": seed, "decay": decay, "bounds": usable, "test_error": 0.1, "margin": 1.0,
+                                "train_error": 0.0})  # fmt: skip
+        rows.append(Row(cell, {"members": members, "parameters": 1}))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("values", "outcome"),
+    [
+        ((1.0, 1.0, 1000.0), "holds"),
+        ((1.0, 1.0, 30.0), "undecided"),
+        ((1.0, 1.0, 2.0), "fails"),
+        ((1.0, 1000.0, 1000.0), "fails"),
+    ],
+)
+def test_s12_counts_orders_of_magnitude(values, outcome):
+    verdict = claims["S12"].decide(bounds(*values))
+    assert verdict.outcome == outcome
+    assert verdict.measured["graph, 32 inputs"]["as dense / by graph"] == pytest.approx(3)
+
+
+def test_s12_is_undecided_where_no_network_has_a_margin():
+    rows = bounds(1.0, 1.0, 1000.0)
+    for row in rows:
+        if row.cell.config["kind"] == "graph":
+            for member in row["members"]:
+                member["bounds"] = None
+    assert claims["S12"].decide(rows).outcome == "undecided"

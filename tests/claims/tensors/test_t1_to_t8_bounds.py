@@ -1,0 +1,105 @@
+"""The rules decide by numbers alone: verdicts on real measurements, and on measurements made up to fail them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from theodolite.claims.contract import Claim, Verdict, check_claims, claims
+from theodolite.errors import BadInput
+from theodolite.lab.cell import Cell, Row
+from theodolite.lab.run_cells import run
+
+EXPECTED = {
+    "T1": "holds",
+    "T2": "holds",
+    "T3": "holds",
+    "T4": "holds",
+    "T5": "fails",
+    "T6": "holds",
+    "T7": "fails",
+    "T8": "holds",
+}
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, list[Row]]:
+    return {name: list(run(claims[name].cells())) for name in EXPECTED}
+
+
+@pytest.mark.parametrize("name", list(EXPECTED))
+def test_verdicts_of_real_measurements(measured, name):
+    assert claims[name].decide(measured[name]).outcome == EXPECTED[name]
+
+
+def altered(rows: list[Row], number: int, **changes: Any) -> list[Row]:
+    row = rows[number]
+    return [*rows[:number], Row(row.cell, {**row.result, **changes}), *rows[number + 1 :]]
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "changes"),
+    [
+        ("T1", 0, {"rank": 9}),  # above the known rank
+        ("T1", 2, {"rank": 0}),  # enough templates and still short
+        ("T2", 0, {"ranks": [49, 48]}),
+        ("T2", 2, {"rank": 50}),  # special weights above generic ones
+        ("T3", 5, {"rank": 17}),  # one partition of attention differs
+        ("T3", 50, {"rank": 3}),  # convolution left-right is not constant
+        ("T3", 53, {"rank": 200}),  # convolution interleaved does not double every two tokens
+        ("T3", 60, {"rank": 4}),  # two recurrent layers left-right: no constant step
+        ("T4", 0, {"rank": 1}),  # below the lower bound
+        ("T4", 0, {"rank": 10**6, "exact": True}),  # above the upper bound
+        ("T6", 1, {"rank": 17}),
+        ("T6", 1, {"exact": False}),
+        ("T8", 2, {"degree": 26}),
+        ("T8", 6, {"mixing": 4}),
+    ],
+)
+def test_a_wrong_measurement_makes_the_claim_fail(measured, name, number, changes):
+    assert claims[name].decide(altered(measured[name], number, **changes)).outcome == "fails"
+
+
+def test_an_open_upper_bound_leaves_the_claim_undecided(measured):
+    rows = altered(measured["T4"], 0, cap=10**200)
+    verdict = claims["T4"].decide(rows)
+    assert verdict.outcome == "undecided"
+    assert "the upper bound is open for L=1 d=4 H=1 N=10" in verdict.detail
+    *shapes, certificate = measured["T5"]
+    without = Row(certificate.cell, {**certificate.result, "certified": False})
+    assert claims["T5"].decide([*shapes, without]).outcome == "undecided"
+    few_tokens = [row for row in shapes if row["shape"]["tokens"] < 16]
+    assert claims["T5"].decide([*few_tokens, without]).outcome == "holds"
+    assert claims["T5"].decide([*altered(few_tokens, 0, rank=3), without]).outcome == "fails"
+
+
+def test_the_literal_bottleneck_claim_would_hold_if_nothing_grew(measured):
+    flat = [Row(row.cell, {**row.result, "rank": 40}) for row in measured["T7"]]
+    assert claims["T7"].decide(flat).outcome == "holds"
+
+
+def test_a_cell_that_fails_means_not_run(monkeypatch):
+    def decide(rows: list[Row]) -> Verdict:
+        raise AssertionError("a claim with a broken cell is not decided")
+
+    broken = Claim("X", "s", "p", "r", lambda: [Cell("separation-rank", {"net": "no-such-net", "shape": {}})], decide)
+    monkeypatch.setitem(claims._items, "X", broken)
+    (row,) = check_claims(["X"])
+    assert row["verdict"] == "not run"
+    assert "no-such-net" in row["detail"]
+
+
+def test_unknown_ids_are_refused():
+    with pytest.raises(BadInput, match="T99"):
+        check_claims(["T99"])
+
+
+def test_rows_are_plain_json(measured):
+    import json
+
+    for rows in measured.values():
+        for row in rows:
+            assert isinstance(row.result, Mapping)
+            json.dumps(row.result, allow_nan=False)
