@@ -61,9 +61,11 @@ class Registry(Generic[T]):
             item = self._items[name]
         except KeyError:
             raise UnknownName(unknown(self.kind, name, self._items)) from None
-        if isinstance(item, _Place):
-            item = self._items[name] = item.load()
-        return item
+        if not isinstance(item, _Place):
+            return item
+        found: T = item.load()
+        self._items[name] = found
+        return found
 
     def __contains__(self, name: object) -> bool:
         self._open()
