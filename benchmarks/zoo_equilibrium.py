@@ -126,11 +126,11 @@ def in_turns(runs: dict[str, Callable[[], Any]], device: torch.device) -> dict[s
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def measure(device: str) -> list[dict[str, Any]]:
-    where, rows = torch.device(device), []
+def measure(device: str | torch.device) -> list[dict[str, Any]]:
+    device, rows = torch.device(device), []
     for dtype, tolerance in TOLERANCES.items():
-        problems = {f"tanh, size {s}, {r} rows": tanh_map(s, r, dtype, where) for s, r in SHAPES}
-        problems["equilibrium block, 16 × 32 tokens, width 64"] = block_map(dtype, where)
+        problems = {f"tanh, size {s}, {r} rows": tanh_map(s, r, dtype, device) for s, r in SHAPES}
+        problems["equilibrium block, 16 × 32 tokens, width 64"] = block_map(dtype, device)
         for case, problem in problems.items():
-            rows += [compare(case, problem, solver, tolerance, where) for solver in THEIRS]
+            rows += [compare(case, problem, solver, tolerance, device) for solver in THEIRS]
     return rows

@@ -79,10 +79,10 @@ def cases(tokens: int, device: torch.device) -> dict[str, tuple[Callable[..., Te
     }
 
 
-def measure(device: str) -> list[dict[str, Any]]:
-    where, rows = torch.device(device), []
+def measure(device: str | torch.device) -> list[dict[str, Any]]:
+    device, rows = torch.device(device), []
     for tokens in LENGTHS:
-        for name, (chunked, loop, given) in cases(tokens, where).items():
+        for name, (chunked, loop, given) in cases(tokens, device).items():
             leaves = [x.requires_grad_() for x in given]
             form = torch.ones_like(loop(*leaves))
 
@@ -92,14 +92,14 @@ def measure(device: str) -> list[dict[str, Any]]:
             with torch.no_grad():
                 ours, theirs = chunked(*leaves), loop(*leaves)
             seconds = {
-                kind: timed(lambda compute=compute: train(compute), REPEATS, where)
+                kind: timed(lambda compute=compute: train(compute), REPEATS, device)
                 for kind, compute in (("chunked", chunked), ("loop", loop))
             }
             rows.append(
                 {
                     "case": name,
                     "tokens": tokens,
-                    "device": where.type,
+                    "device": device.type,
                     "chunked_seconds": seconds["chunked"],
                     "loop_seconds": seconds["loop"],
                     "ratio": seconds["loop"] / seconds["chunked"],

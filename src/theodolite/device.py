@@ -9,7 +9,7 @@ import torch
 from theodolite.errors import BadInput, NotEnoughMemory
 
 
-def resolve_device(name: str) -> torch.device:
+def resolve_device(name: str | torch.device) -> torch.device:
     """`cpu`, `cuda` or `cuda:1`; a device that is not there is refused, never replaced by another."""
     try:
         device = torch.device(name)

@@ -49,7 +49,7 @@ def cost(
     state: bool = True,
     most: int = 1024,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     **shape: Any,
 ) -> dict[str, Measurement]:
     """Every cost by name: `parameters`, `flops_per_token`, `activation_bytes_per_token`, `forward_seconds_per_token`,
@@ -61,8 +61,8 @@ def cost(
     """
     if batch < 1:
         raise BadInput(f"a batch of {batch} inputs costs nothing: use at least 1")
-    where, plan = resolve_device(device), blueprint(net, **shape)
-    bench = _Bench(plan, drawn(plan, seed, 0, where, torch.float32), batch, seed, where)
+    device, plan = resolve_device(device), blueprint(net, **shape)
+    bench = _Bench(plan, drawn(plan, seed, 0, device, torch.float32), batch, seed, device)
     price = predicted_price(plan)
     found = {
         "parameters": bench.parameters(price),
@@ -90,11 +90,11 @@ def predicted_price(plan: Blueprint) -> Price | None:
 class _Bench:
     """One net and one batch of inputs, on which all costs are measured."""
 
-    def __init__(self, plan: Blueprint, module: nn.Module, batch: int, seed: int, where: torch.device) -> None:
-        self.plan, self.module, self.seed, self.where = plan, module, seed, where
+    def __init__(self, plan: Blueprint, module: nn.Module, batch: int, seed: int, device: torch.device) -> None:
+        self.plan, self.module, self.seed, self.device = plan, module, seed, device
         sites = int(plan.shape["tokens"]) if plan.kind == "sequence" else features_of(plan, module)
         generator = torch.Generator().manual_seed(seed_of(["cost", seed]))
-        self.x = draw_tokens(plan, module, batch, sites, generator, where, torch.float32)
+        self.x = draw_tokens(plan, module, batch, sites, generator, device, torch.float32)
         self.tokens = batch * sites if plan.kind == "sequence" else batch
         output_of(plan, module, self.x)  # a net that fails says so before anything is counted
 
@@ -214,8 +214,8 @@ class _Bench:
         )
 
     def _wait(self) -> None:
-        if self.where.type == "cuda":
-            torch.cuda.synchronize(self.where)
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
 
     def _row(
         self,
@@ -234,7 +234,7 @@ class _Bench:
             interval=interval,
             method=method,
             seconds=time.perf_counter() - started,
-            provenance=Provenance.here(self.seed, device_name(self.where)),
+            provenance=Provenance.here(self.seed, device_name(self.device)),
             diagnostics={"batch": self.x.shape[0], "per": self._per, **diagnostics},
         )
 

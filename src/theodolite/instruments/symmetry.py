@@ -44,7 +44,7 @@ def equivariance(
     draws: int = 3,
     inputs: int = 8,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     **shape: Any,
 ) -> Measurement:
     """The largest relative error over weight draws and group elements.
@@ -58,15 +58,15 @@ def equivariance(
         raise BadInput(unknown("group", group, GROUPS))
     if draws < 1 or inputs < 2:
         raise BadInput(f"{draws} draws of {inputs} inputs measure nothing: use at least 1 draw and 2 inputs")
-    where, plan = resolve_device(device), blueprint(net, **shape)
+    device, plan = resolve_device(device), blueprint(net, **shape)
     draws = 1 if plan.built else draws
     errors: list[dict[str, float]] = []
     as_built: list[float] = []
     module = nn.Module()
     for draw in range(draws):
-        module = drawn(plan, seed, draw, where)
+        module = drawn(plan, seed, draw, device)
         generator = torch.Generator().manual_seed(seed_of(["symmetry", seed, draw]))
-        x = draw_tokens(plan, module, inputs, _sites(plan, module), generator, where)
+        x = draw_tokens(plan, module, inputs, _sites(plan, module), generator, device)
         if group == "time-shift":
             errors.append(_shifted(plan, _without_biases(module), x))
             as_built.append(max(_shifted(plan, module, x).values()))
@@ -81,7 +81,7 @@ def equivariance(
         exact=False,
         method="‖f(g x) − g f(x)‖ relative to the deviation of f(x), largest over draws and group elements, float64",
         seconds=time.perf_counter() - started,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
         diagnostics={
             "group": group,
             "holds": holds,

@@ -120,7 +120,7 @@ def _reached(grid: Tensor, epsilon: float) -> int:
     return r
 
 
-def measure_tail_bias(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_tail_bias(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """Squared errors of rank-r truncations over many samples, in the sample and held out, over the closed form's.
 
     They are absolute: a sample's own size would bring a bias of its own. In the sample their expectation is at most the
@@ -132,11 +132,11 @@ def measure_tail_bias(config: Mapping[str, Any], seed: int, device: str) -> dict
     r = epsilon_rank_of(known, config["epsilon"])
     r -= known.tail(r) < 1e-9
     generator = torch.Generator().manual_seed(seed_of(["tail-bias", name, seed]))
-    points, where = config["points"], resolve_device(device)
+    points, device = config["points"], resolve_device(device)
     true = known.tail(r) ** 2 * known.energy
     inside, outside = [], []
     for _ in range(config["samples"]):
-        a, b = (_draw(known, 2 * points, generator).to(where) for _ in range(2))
+        a, b = (_draw(known, 2 * points, generator).to(device) for _ in range(2))
         matrix = value_of(name, a[:, None], b[None])
         spectrum = spectrum_of(matrix, points, 1e-14 * points)
         error = spectrum.held_out[min(r, len(spectrum.held_out) - 1)]

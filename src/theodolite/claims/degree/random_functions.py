@@ -219,13 +219,13 @@ def turns(function: RandomFunction, generator: torch.Generator) -> float:
     return float(((steps[:, 1:] * steps[:, :-1]) < 0).double().sum(1).mean())
 
 
-def measure_random_function_rank(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_random_function_rank(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: family, variables, options, points (a list), epsilons, members.
 
     For every member, number of points and ε: the rank in the sample (biased low) and held out (null if not reached);
     for a field also the true one, and x of ε-rank ~ ε^−x.
     """
-    where = resolve_device(device)
+    device = resolve_device(device)
     options = {k: math.inf if v == "inf" else v for k, v in config.get("options", {}).items()}
     members = []
     for member in range(config["members"]):
@@ -238,7 +238,7 @@ def measure_random_function_rank(config: Mapping[str, Any], seed: int, device: s
         }
         for points in config["points"]:
             shape = (points + points // 2, config["variables"])
-            a, b = (torch.rand(shape, generator=generator, dtype=torch.float64).to(where) for _ in range(2))
+            a, b = (torch.rand(shape, generator=generator, dtype=torch.float64).to(device) for _ in range(2))
             spectrum = spectrum_of(function.matrix(a, b), points, 1e-14 * points)
             found["ranks"][str(points)] = [
                 [first_within(spectrum.in_sample, e), first_within(spectrum.held_out, e)] for e in config["epsilons"]

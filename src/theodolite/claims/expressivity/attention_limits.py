@@ -27,20 +27,20 @@ def soft_attention_curve(
     lengths: Sequence[int] = (10, 100, 1000),
     inputs: int = 256,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
 ) -> list[dict[str, Any]]:
     """By length: cross-entropy in bits over uniform inputs (all of them up to 12 bits), the accuracy over these and
     over extreme ones (no one, a single one at either end, all ones), and the least size of a logit, with theory's."""
     _check(lengths, inputs)
-    where = resolve_device(device)
-    module = SoftAttention(language, epsilon).to(where)
+    device = resolve_device(device)
+    module = SoftAttention(language, epsilon).to(device)
     rows = []
     for n in lengths:
         generator = torch.Generator().manual_seed(seed_of(["soft attention", seed, n]))
         every = n <= ALL_UP_TO
         bits = _every(n) if every else torch.randint(2, (inputs, n), generator=generator)
-        scores = _signed(module, bits.to(where), language)
-        extreme = _signed(module, _extreme(n).to(where), language)
+        scores = _signed(module, bits.to(device), language)
+        extreme = _signed(module, _extreme(n).to(device), language)
         both = torch.cat((scores, extreme))
         predicted = [predicted_logit(language, n, answer, epsilon) for answer in (False, True)]
         rows.append(
@@ -64,12 +64,12 @@ def dyck_curve(
     inputs: int = 64,
     sharpness: float = 60.0,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
 ) -> list[dict[str, Any]]:
     """By length: how surely the last token tells the type of the bracket opened first, with pairs of drawn types
     closed in between. `bounded`: one sharpness for all lengths; otherwise one that grows with the length."""
     _check(lengths, inputs)
-    where = resolve_device(device)
+    device = resolve_device(device)
     rows = []
     for n in lengths:
         generator = torch.Generator().manual_seed(seed_of(["dyck", seed, n]))
@@ -79,9 +79,9 @@ def dyck_curve(
         net = DyckAttention(types, 2, 0.0, sharpness) if bounded else DyckAttention.exact(types, 2, n)
         with torch.no_grad():
             parts = [
-                net(F.one_hot(part.to(where), 2 * types).double())[:, -1] for part in _parts(ids, ids.shape[1] ** 2)
+                net(F.one_hot(part.to(device), 2 * types).double())[:, -1] for part in _parts(ids, ids.shape[1] ** 2)
             ]
-        scores, answers = torch.cat(parts), first.to(where)
+        scores, answers = torch.cat(parts), first.to(device)
         rows.append(
             {
                 "tokens": ids.shape[1],

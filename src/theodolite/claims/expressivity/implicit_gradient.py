@@ -29,7 +29,7 @@ def implicit_gradient_error(
     phantom: Sequence[int] = (1, 5),
     tolerance: float = 1e-9,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
 ) -> Measurement:
     """tanh(W z + x) with ‖W‖₂ = norm: the largest relative error of the implicit gradient by (W, x), over the solvers.
 
@@ -43,10 +43,10 @@ def implicit_gradient_error(
             f"a size of {size}, {unroll} steps and a norm of {norm:g} make no contraction: use at least 1, 1 and a "
             "norm between 0 and 1"
         )
-    where = resolve_device(device)
+    device = resolve_device(device)
     generator = torch.Generator().manual_seed(seed_of(["implicit", seed]))
     weight, x, form = (
-        torch.randn(*shape, generator=generator, dtype=torch.float64).to(where)
+        torch.randn(*shape, generator=generator, dtype=torch.float64).to(device)
         for shape in ((size, size), (size,), (size,))
     )
     weight = weight * norm / torch.linalg.matrix_norm(weight, 2)
@@ -70,7 +70,7 @@ def implicit_gradient_error(
         exact=False,
         method=f"against the gradient through {unroll} steps, float64; the largest over solvers",
         seconds=time.perf_counter() - started,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
         diagnostics={
             "by_solver": errors,
             "phantom": cut,

@@ -19,18 +19,18 @@ from theodolite.witness.graph_layer import GraphLayer
 
 
 def graph_equivariance(
-    nodes: int = 9, width: int = 6, depth: int = 3, draws: int = 3, seed: int = 0, device: str = "cpu"
+    nodes: int = 9, width: int = 6, depth: int = 3, draws: int = 3, seed: int = 0, device: str | torch.device = "cpu"
 ) -> dict[str, float]:
     """Relative errors of message passing when nodes are renumbered: with their edges, and as a control without."""
-    where = resolve_device(device)
+    device = resolve_device(device)
     errors: dict[str, list[float]] = {"nodes_and_edges": [], "nodes_only": []}
     for draw in range(draws):
         generator = torch.Generator().manual_seed(seed_of(["graph", seed, draw]))
         with seeded(seed_of(["graph layer", seed, draw])):
-            net = GraphLayer(width, depth).double().to(where)
-        h = torch.randn(4, nodes, width, generator=generator, dtype=torch.float64).to(where)
+            net = GraphLayer(width, depth).double().to(device)
+        h = torch.randn(4, nodes, width, generator=generator, dtype=torch.float64).to(device)
         upper = torch.rand(4, nodes, nodes, generator=generator, dtype=torch.float64).triu(1) > 0.6
-        edges = (upper | upper.transpose(1, 2)).double().to(where)
+        edges = (upper | upper.transpose(1, 2)).double().to(device)
         with torch.no_grad():
             plain = net(h, edges)
             for order in (torch.arange(nodes).flip(0), torch.randperm(nodes, generator=generator)):

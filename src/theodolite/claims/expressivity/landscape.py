@@ -59,7 +59,7 @@ def landscape(
     points: int = 25,
     samples: int = 1024,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     **shape: Any,
 ) -> Landscape:
     """The loss of a net on a task over its weights plus two random directions, each as long as the weights are.
@@ -70,10 +70,10 @@ def landscape(
     target = make_task(task, task_args or {}) if isinstance(task, str) else task
     if target.spec.kind != "vector":
         raise NotApplicable(f"the task '{target.name}' gives tokens: a landscape is drawn for tasks on vectors")
-    where = resolve_device(device)
+    device = resolve_device(device)
     _, build = builder(net, target, shape)
-    module = build(seed).to(where)
-    generator = torch.Generator(device=where).manual_seed(seed)
+    module = build(seed).to(device)
+    generator = torch.Generator(device=device).manual_seed(seed)
     batch = target.sample(1, samples, None, generator)
     start = {key: p.detach() for key, p in module.named_parameters() if p.requires_grad}
     one, two = (_direction(start, generator) for _ in range(2))
@@ -82,7 +82,7 @@ def landscape(
     losses, slopes = np.empty((points, points)), np.empty((points, points))
     for i, a in enumerate(axis):
         for j, b in enumerate(axis):
-            place = torch.tensor([float(a), float(b)], requires_grad=True, device=where)
+            place = torch.tensor([float(a), float(b)], requires_grad=True, device=device)
             moved = {key: p + length * (place[0] * one[key] + place[1] * two[key]) for key, p in start.items()}
             value = _loss(module, moved, batch.inputs[0], batch.targets[0], target.spec.loss)
             (gradient,) = torch.autograd.grad(value, place)

@@ -45,7 +45,7 @@ def log_law(
     powers: int = 4,
     gain: float = 1.0,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     **shape: Any,
 ) -> Measurement:
     """The power of log n in n times the change that the first symbol makes, for causal sequence nets."""
@@ -55,11 +55,11 @@ def log_law(
             f"a longest of {longest}, {draws} draws, {inputs} inputs, {powers} powers and a gain of {gain:g} give no "
             "law: use at least 64, 2, 1, 1 and a gain above 0"
         )
-    where, plan = resolve_device(device), blueprint(net, **shape)
+    device, plan = resolve_device(device), blueprint(net, **shape)
     if plan.kind != "sequence":
         raise NotApplicable(f"'{plan.name}' reads vectors, which have no length to grow")
     octaves = [2**k for k in range(3, longest.bit_length() - 1)]
-    curves = np.array([_curve(plan, seed, draw, octaves, inputs, gain, where) for draw in range(draws)])
+    curves = np.array([_curve(plan, seed, draw, octaves, inputs, gain, device) for draw in range(draws)])
     middles = [1.5 * n for n in octaves]
     x = np.log(np.log(middles))
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
@@ -70,7 +70,7 @@ def log_law(
     residual, shifts = _compared(curves.mean(axis=0), middles, powers)
     resampled = np.array([int(np.argmin(_compared(row, middles, powers)[0])) for row in means[:200]])
     chosen = int(np.argmin(residual))
-    law = _predicted(plan, seed, where, longest)
+    law = _predicted(plan, seed, device, longest)
     value = float(curves.mean(axis=0) @ weights)
     return Measurement(
         quantity="power of log n in n times the first symbol's change",
@@ -79,7 +79,7 @@ def log_law(
         interval=(float(low), float(high)),
         method="least squares of the mean log of change·n over log log n in octaves, bootstrap over draws",
         seconds=time.perf_counter() - started,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
         diagnostics={
             "curve": [
                 {"tokens": n, "change_times_n": float(np.exp(v))}
@@ -99,15 +99,15 @@ def log_law(
 
 
 def _curve(
-    plan: Blueprint, seed: int, draw: int, octaves: Sequence[int], inputs: int, gain: float, where: torch.device
+    plan: Blueprint, seed: int, draw: int, octaves: Sequence[int], inputs: int, gain: float, device: torch.device
 ) -> np.ndarray:
     """log(change·n), its median over the inputs and over the lengths n … 2n of every octave."""
     length = 2 * octaves[-1]
     sizes = {"tokens": length}
-    module = amplified(drawn(plan, seed, draw, where, sizes=sizes), gain)
+    module = amplified(drawn(plan, seed, draw, device, sizes=sizes), gain)
     generator = torch.Generator().manual_seed(seed_of(["log law", seed, draw]))
-    x = draw_tokens(plan, module, inputs, length, generator, where)
-    fresh = draw_tokens(plan, module, inputs, 1, generator, where)
+    x = draw_tokens(plan, module, inputs, length, generator, device)
+    fresh = draw_tokens(plan, module, inputs, 1, generator, device)
     change = first_symbol_changes(plan, module, x, fresh[:, 0])
     if not bool((change > 0).all()):
         raise NotApplicable(f"'{plan.name}' does not feel its first token at every length: it follows no power law")
@@ -153,8 +153,8 @@ def _compared(logs: np.ndarray, lengths: Sequence[float], powers: int) -> tuple[
     return left.min(axis=1), _SHIFTS[left.argmin(axis=1)]
 
 
-def _predicted(plan: Blueprint, seed: int, where: torch.device, length: int) -> int | None:
-    module = drawn(plan, seed, 0, where, sizes={"tokens": length})
+def _predicted(plan: Blueprint, seed: int, device: torch.device, length: int) -> int | None:
+    module = drawn(plan, seed, 0, device, sizes={"tokens": length})
     law = module.influence() if isinstance(module, Influenced) else None
     return None if law is None or law.law != "power" or law.exponent != -1 else law.log_power
 

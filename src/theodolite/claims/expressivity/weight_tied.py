@@ -72,9 +72,9 @@ def _relative(found: Tensor, truth: Tensor) -> float:
     return float((found - truth).norm() / truth.norm())
 
 
-def measure_weight_tied(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_weight_tied(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: widths and activation of a perceptron, or net and shape of a registered one; batch."""
-    where = resolve_device(device)
+    device = resolve_device(device)
     generator = torch.Generator().manual_seed(seed)
     if "widths" in config:
         module, shape = chain(config["widths"], config["activation"], seed), (config["widths"][0],)
@@ -83,4 +83,4 @@ def measure_weight_tied(config: Mapping[str, Any], seed: int, device: str) -> di
         module = subject.module.double()
         shape = (subject.sites, subject.features) if subject.kind == "sequence" else (subject.sites,)
     x = torch.randn(config.get("batch", 4), *shape, generator=generator, dtype=torch.float64)
-    return tied_error(module.to(where), x.to(where), seed)
+    return tied_error(module.to(device), x.to(device), seed)

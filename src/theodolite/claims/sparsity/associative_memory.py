@@ -34,7 +34,7 @@ _RESAMPLES = 400  # of the draws, for the interval of the capacity
 Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-def measure_associative_memory(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_associative_memory(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: kind, width, likeness, pairs (a list, ascending), and optionally questions, draws, sharpness, recall.
 
     In every draw keys, values and questions are new; the memory of P pairs holds the first P. `sharpness` times the
@@ -50,10 +50,10 @@ def measure_associative_memory(config: Mapping[str, Any], seed: int, device: str
     capacity = linear_capacity if kind == "linear" else sharp_capacity
     predicted = [recall(p, width, likeness) for p in pairs]  # refuses a width or likeness that cannot be
     beta = width * config.get("sharpness", 4.0)
-    where = resolve_device(device)
+    device = resolve_device(device)
     right = []
     for draw in range(draws):
-        generator = torch.Generator(where).manual_seed(seed_of([seed, draw]))
+        generator = torch.Generator(device).manual_seed(seed_of([seed, draw]))
         right.append(recalled(kind, width, likeness, pairs, questions, beta, generator))
     asked = [draws * min(questions, p) for p in pairs]
     hits = [sum(each) for each in zip(*right, strict=True)]

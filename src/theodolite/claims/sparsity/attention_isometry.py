@@ -70,21 +70,21 @@ def key_weights(
     return right.T @ (weights.detach() / sizes[:, None])
 
 
-def measure_attention_isometry(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_attention_isometry(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: tokens, inputs, rank, orders, draws, steps. Constants (low, high) by order for every draw of the tokens.
 
     `identity` where it exists, `built` where T = 2·rank = prime + 1 and the tokens are independent, `optimised`; beside
     them a Gaussian d_k × T matrix (`gaussian`), the same with columns of equal length (`normalised`), a product of two
     Gaussian T × d_k matrices (`product`) and attention with Gaussian W_Q and W_K (`drawn`).
     """
-    where = resolve_device(device)
+    device = resolve_device(device)
     count, inputs, rank, orders = (config[name] for name in ("tokens", "inputs", "rank", "orders"))
-    generator = torch.Generator(where).manual_seed(seed)
+    generator = torch.Generator(device).manual_seed(seed)
     found = []
     for draw in range(config["draws"]):
-        x = torch.randn(count, inputs, generator=generator, dtype=torch.float64, device=where)
+        x = torch.randn(count, inputs, generator=generator, dtype=torch.float64, device=device)
         matrices = _matrices(x, rank, config["steps"], generator)
-        searching = torch.Generator(where).manual_seed(seed_of([seed, draw]))
+        searching = torch.Generator(device).manual_seed(seed_of([seed, draw]))
         found.append({
             name: [_pair(restricted_isometry(matrix, order, searching, config.get("starts", 16))) for order in orders]
             for name, matrix in matrices.items()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
 from theodolite.device import resolve_device
 from theodolite.instruments.rank.line_degree import line_degree, mixing
 from theodolite.instruments.rank.points import Draws
@@ -21,9 +23,9 @@ def measure_mixing(config: Mapping[str, Any], seed: int, device: str) -> dict[st
     return {"mixing": mixing(_draws(config, seed, device), config["most"])}
 
 
-def _draws(config: Mapping[str, Any], seed: int, device: str) -> Draws:
+def _draws(config: Mapping[str, Any], seed: int, device: str | torch.device) -> Draws:
     subject = load(config["net"], seed=seed, **config["shape"])
-    where = resolve_device(device)
-    subject.module.to(where)
+    device = resolve_device(device)
+    subject.module.to(device)
     partition = Partition.left_right(subject.sites)
-    return Draws.make(ScalarFunction.of(subject), partition, seed, 0, where)
+    return Draws.make(ScalarFunction.of(subject), partition, seed, 0, device)

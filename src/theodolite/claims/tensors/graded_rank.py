@@ -123,7 +123,7 @@ def graded_rank(
     max_points: int | None = None,
     repeats: int = 2,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     progress: Progress | None = None,
 ) -> GradedRank:
     """Rank of each part of one output entry, between `tokens_with_output` tokens and `tokens_other` others.
@@ -132,7 +132,7 @@ def graded_rank(
     a part whose cap lies above it with a lower bound, unless its rank is found to stay below.
     """
     started = time.perf_counter()
-    where = resolve_device(device)
+    device = resolve_device(device)
     shape = {"depth": depth, "width": width, "heads": heads}
     net = SelfAttention(**shape, attention_width=attention_width, embedding_rank=embedding_rank)
     features, inner = net.embedding_rank, net.attention_width
@@ -154,9 +154,9 @@ def graded_rank(
                 progress(f"degree {c}, repeat {repeat + 1}: {points:,} × {points:,} points", 0.0)
             stream = f"{seed}/{repeat}"
             forms = AttentionForms.drawn(
-                f"{stream}/weights", modulus, where, **shape, attention_width=inner, features=features
+                f"{stream}/weights", modulus, device, **shape, attention_width=inner, features=features
             )
-            ranks.append(_block(forms, stream, (n, m), c, total, points, features, where))
+            ranks.append(_block(forms, stream, (n, m), c, total, points, features, device))
             if ranks[-1] == min(caps[c], narrow[c]):  # proven: no repeat can add to it
                 break
         rank = max(ranks)
@@ -181,7 +181,7 @@ def graded_rank(
         failure_probability=max(doubts),
         primes=tuple(modulus.p for modulus in moduli),
         seconds=time.perf_counter() - started,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
     )
 
 

@@ -131,9 +131,9 @@ def degree(
         raise BadInput("--train is for fully connected nets with d matrices a block: leave --family and --matrices out")
     effort = _effort(train, task=task, task_args=task_args, seeds=seeds, steps=steps)
     whole, real = _degrees(degrees, train)
-    where = resolve_device(device)
+    torch_device = resolve_device(device)
     most = MAX_POINTS if max_points is None else max_points
-    require_memory(8 * most**2, where, f"a matrix of {most:,} × {most:,} points")
+    require_memory(8 * most**2, torch_device, f"a matrix of {most:,} × {most:,} points")
     if blocks.own:  # before its budget, which means nothing for blocks that have no rank
         _check_polynomial(blocks, counts[0], min(whole or USUAL), seed, device)
 
@@ -149,9 +149,9 @@ def degree(
         for note in notes:
             tell(note)
     for design in chosen:
-        require_memory(16 * design.parameters, where, f"a net of {design.parameters:,} parameters")
+        require_memory(16 * design.parameters, torch_device, f"a net of {design.parameters:,} parameters")
     ranked = [design for design in chosen if design.total_degree <= LARGEST_DEGREE]
-    points = affordable_points(ranked, where) if max_points is None else [max_points] * len(ranked)
+    points = affordable_points(ranked, torch_device) if max_points is None else [max_points] * len(ranked)
     if points and (fewest := min(points)) < most:
         tell(
             f"ranks of nets as large as these are looked for with {fewest:,} points a side instead of {most:,}, to "

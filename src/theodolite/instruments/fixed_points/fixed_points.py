@@ -90,7 +90,7 @@ def fixed_points(
     tolerance: float = 1e-9,
     longest_period: int = 64,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
 ) -> FixedPoints:
     """Iterate f from starts drawn uniformly `within` a cube, in float64.
 
@@ -99,10 +99,10 @@ def fixed_points(
     """
     began = time.perf_counter()
     _check(size=size, starts=starts, steps=steps, longest_period=longest_period)
-    where = resolve_device(device)
+    device = resolve_device(device)
     generator = torch.Generator().manual_seed(seed_of(["fixed points", seed]))
     low, high = _cube(within)
-    z = (low + (high - low) * torch.rand(starts, size, generator=generator, dtype=torch.float64)).to(where)
+    z = (low + (high - low) * torch.rand(starts, size, generator=generator, dtype=torch.float64)).to(device)
     g = bound(f, x, z)
     found = iterate(g, z, steps, tolerance, longest_period)
     growth = _lyapunov(g, found, steps, generator)
@@ -128,7 +128,7 @@ def fixed_points(
         tolerance=tolerance,
         method=f"states compared at distances 1 to {longest_period}; tangent vector by forward derivatives, float64",
         seconds=time.perf_counter() - began,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
     )
 
 
@@ -144,12 +144,12 @@ def basin(
     directions: Tensor | None = None,
     tolerance: float = 1e-9,
     longest_period: int = 16,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
 ) -> Basin:
     """Starts on a square grid in the plane `through` a point along two `directions` (rows; the first two axes unless
     given; a map of one number has a line, whose rows are alike)."""
     _check(size=size, grid=grid, steps=steps, longest_period=longest_period)
-    where = resolve_device(device)
+    device = resolve_device(device)
     low, high = _cube(within)
     line = torch.linspace(low, high, grid, dtype=torch.float64)
     axes = torch.eye(2, size, dtype=torch.float64) if directions is None else directions.double()
@@ -158,7 +158,7 @@ def basin(
     if size == 1:
         axes = torch.tensor([[1.0], [0.0]], dtype=torch.float64)
     centre = torch.zeros(size, dtype=torch.float64) if through is None else through.double()
-    z = (centre + line[None, :, None] * axes[0] + line[:, None, None] * axes[1]).flatten(0, 1).to(where)
+    z = (centre + line[None, :, None] * axes[0] + line[:, None, None] * axes[1]).flatten(0, 1).to(device)
     g = bound(f, x, z)
     found = iterate(g, z, steps, tolerance, longest_period)
     attractors, member = _attractors(g, found, tolerance)

@@ -60,15 +60,15 @@ def class_signal(
     samples: int,
     draws: int,
     seed: int,
-    device: str,
+    device: str | torch.device,
     dtype: str,
     progress: Progress | None = None,
     **shape: Any,
 ) -> Signal:
     """Var over the members of a class, beside the bound that its Gram matrix gives."""
     started = time.perf_counter()
-    where, number = resolve_device(device), getattr(torch, dtype)
-    generator = torch.Generator(device=where).manual_seed(seed)
+    device, number = resolve_device(device), getattr(torch, dtype)
+    generator = torch.Generator(device=device).manual_seed(seed)
     read = lambda: read_class(family, bits, members, radius, inputs, samples, generator, number)
     targets = read()
     signs = bool((targets.values.abs() == 1).all())
@@ -119,7 +119,7 @@ def class_signal(
         method=f"{'all' if exact else 'drawn'} inputs, gradients by {gradients.method}",
         dtype=dtype,
         seconds=time.perf_counter() - started,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
         details={
             "inputs": len(targets.inputs),
             "largest_eigenvalue": eigenvalue,
@@ -143,24 +143,24 @@ def read_class(
     dtype: torch.dtype,
 ) -> Targets:
     """The class a user means, with its values on the cube, or on standard normal inputs."""
-    where = generator.device
+    device = generator.device
     kind = inputs or ("normal" if family == "linear-periodic" else "cube")
     if kind not in ("cube", "normal"):
         raise BadInput(f"inputs '{kind}' are unknown: use cube (±1 bits) or normal")
     if family in ("random", "graph", "scrambled") and kind != "cube":
         raise BadInput(f"the class '{family}' is one of functions on bits: leave out --inputs, or use cube")
     if kind == "cube":
-        check_bits(bits, dtype, where)
-        points = cube(bits, dtype, where)
+        check_bits(bits, dtype, device)
+        points = cube(bits, dtype, device)
     else:
         samples = max(2 * _BATCHES, samples - samples % _BATCHES)
-        points = torch.randn(samples, bits, generator=generator, dtype=dtype, device=where)
-    require_memory(members * len(points) * 8, where, f"a class of {members:,} functions on {len(points):,} inputs")
+        points = torch.randn(samples, bits, generator=generator, dtype=dtype, device=device)
+    require_memory(members * len(points) * 8, device, f"a class of {members:,} functions on {len(points):,} inputs")
     batches = 1 if kind == "cube" else _BATCHES
     if family == "linear-periodic":
         if not radius > 0:
             raise BadInput(f"a radius of {radius} makes no wave: use one above 0")
-        v = torch.randn(members, bits, generator=generator, dtype=dtype, device=where)
+        v = torch.randn(members, bits, generator=generator, dtype=dtype, device=device)
         v *= radius / v.norm(dim=1, keepdim=True)
         values = torch.cos(v @ points.T)
         exact = _cosine_gram(v) if kind == "normal" else _gram(values)
@@ -248,11 +248,11 @@ def _scrambled(points: Tensor, members: int, generator: torch.Generator) -> Tens
     count = len(points)
     if members > count:
         raise BadInput(f"{members} orthogonal functions do not fit on {count} inputs: use at most {count} members")
-    where = generator.device
-    order = torch.randperm(count, generator=generator, device=where)
-    chosen = torch.randperm(count, generator=generator, device=where)[:members]
-    one_hot = torch.zeros(members, count, dtype=points.dtype, device=where)
-    one_hot[torch.arange(members, device=where), chosen] = 1.0
+    device = generator.device
+    order = torch.randperm(count, generator=generator, device=device)
+    chosen = torch.randperm(count, generator=generator, device=device)[:members]
+    one_hot = torch.zeros(members, count, dtype=points.dtype, device=device)
+    one_hot[torch.arange(members, device=device), chosen] = 1.0
     return walsh_hadamard(one_hot)[:, order]
 
 

@@ -143,16 +143,16 @@ def _parity_signal(
     shape: dict[str, Any],
     draws: int,
     seed: int,
-    device: str,
+    device: str | torch.device,
     dtype: str,
     progress: Progress | None,
 ) -> Signal:
     started = time.perf_counter()
-    where, number = resolve_device(device), _DTYPES[dtype]
+    device, number = resolve_device(device), _DTYPES[dtype]
     chosen = read_subclass(subclass, bits)
     name, build = builder(net, make_task("parity", {"bits": bits, "relevant": 1}), shape)
-    check_bits(bits, number, where, build(seed), name)
-    inputs = cube(bits, number, where)
+    check_bits(bits, number, device, build(seed), name)
+    inputs = cube(bits, number, device)
     found: list[ParitySpectrum] = []
     total = 0.0
     parameters, method = 0, ""
@@ -166,7 +166,7 @@ def _parity_signal(
     variances = [each.variance for each in found]
     bounds = [variance_bound(each.gradient_power, chosen.members) for each in found]
     by_degree = torch.stack([each.by_degree for each in found]).mean(dim=0)
-    counts = torch.bincount(degrees(bits, where), minlength=bits + 1).to(by_degree)
+    counts = torch.bincount(degrees(bits, device), minlength=bits + 1).to(by_degree)
     return Signal(
         net=name,
         family="parity",
@@ -190,7 +190,7 @@ def _parity_signal(
         method=f"Walsh–Hadamard transform, gradients by {method}",
         dtype=dtype,
         seconds=time.perf_counter() - started,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
         details={
             "signal_power": total,
             "largest_ratio": max(v / b if b else 0.0 for v, b in zip(variances, bounds, strict=True)),

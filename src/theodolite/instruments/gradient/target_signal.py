@@ -67,7 +67,7 @@ def target_signal(
     *,
     draws: int = 5,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     samples: int = 8192,
     progress: Progress | None = None,
     **shape: Any,
@@ -80,12 +80,12 @@ def target_signal(
     if spec.kind != "vector" or spec.outputs != 1:
         asked = "tokens" if spec.kind == "sequence" else f"{spec.outputs} numbers"
         raise NotApplicable(f"the task '{target.name}' asks for {asked}: the signal is that of one number for a vector")
-    where = resolve_device(device)
+    device = resolve_device(device)
     name, build = builder(net, target, shape)
-    generator = torch.Generator(device=where).manual_seed(seed)
+    generator = torch.Generator(device=device).manual_seed(seed)
     exact = _on_signs(target) and spec.features <= MOST_BITS
     batches = 1 if exact else _BATCHES
-    inputs, answers = _every_input(target, where) if exact else _drawn(target, samples, generator)
+    inputs, answers = _every_input(target, device) if exact else _drawn(target, samples, generator)
     variance = float(answers.var(correction=0))
     if variance == 0:
         raise BadInput(f"the task '{target.name}' has the same answer everywhere: there is nothing to learn")
@@ -93,7 +93,7 @@ def target_signal(
     for draw in range(draws):
         if draw and not exact:  # fresh inputs, so that the draws' errors are independent
             inputs, answers = _drawn(target, samples, generator)
-        module = build(seed + draw).to(device=where, dtype=inputs.dtype).eval()
+        module = build(seed + draw).to(device=device, dtype=inputs.dtype).eval()
         pieces = zip(inputs.chunk(batches), answers.chunk(batches), strict=True)
         parts = torch.stack([_gradient(module, x, h) for x, h in pieces]).double()
         signals.append(float(parts[0].square().sum()) if exact else _without_noise(parts))
@@ -120,7 +120,7 @@ def target_signal(
         draws=draws,
         shares=tuple(shares),
         seconds=time.perf_counter() - started,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
     )
 
 

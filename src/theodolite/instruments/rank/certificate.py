@@ -180,10 +180,10 @@ def _read(document: Any) -> tuple[dict[str, Any], list[list[int]] | None]:
     return header, solutions
 
 
-def _draws(header: dict[str, Any], net: str | nn.Module | None, device: str) -> Draws:
-    where = resolve_device(device)
+def _draws(header: dict[str, Any], net: str | nn.Module | None, device: str | torch.device) -> Draws:
+    device = resolve_device(device)
     subject = _subject(header, net)
-    subject.module.to(where)
+    subject.module.to(device)
     try:
         sides = [tuple(header["partition"][side]) for side in ("a", "b")]
         if any(type(site) is not int for side in sides for site in side):
@@ -192,7 +192,7 @@ def _draws(header: dict[str, Any], net: str | nn.Module | None, device: str) -> 
         if partition.sites != subject.sites:
             raise CertificateRefused(f"its partition has {partition.sites} sites and the net {subject.sites}")
         function = ScalarFunction.of(subject, header["token"], header["entry"])
-        return Draws.make(function, partition, header["seed"], header["repeat"], where, header["prime"])
+        return Draws.make(function, partition, header["seed"], header["repeat"], device, header["prime"])
     except CertificateRefused:
         raise
     except (TheodoliteError, KeyError, TypeError) as error:

@@ -65,12 +65,12 @@ def epsilon_rank(
     dtype: str = "float64",
     relative_to: Reference = "size",
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     progress: Progress | None = None,
 ) -> RankResult:
     """ε-rank under d₂, with d₁'s interval, effective rank, held-out error and the spread over resamples."""
     started = time.perf_counter()
-    where = resolve_device(device)
+    device = resolve_device(device)
     if not 0 < epsilon < 1:
         raise BadInput(f"epsilon {epsilon} is not between 0 and 1: it is an error relative to the function's size")
     if points < 4 or resamples < 1:
@@ -86,17 +86,17 @@ def epsilon_rank(
     split = Partition.parse(partition, subject.sites)
     function = ScalarFunction.of(subject, token, entry)
     held = max(2, points // 2)
-    require_memory(8 * (points + held) ** 2 * 4, where, f"a spectrum of {points:,} points")
+    require_memory(8 * (points + held) ** 2 * 4, device, f"a spectrum of {points:,} points")
     precision = getattr(torch, dtype)
-    evaluate = function.in_floats(precision, where)
+    evaluate = function.in_floats(precision, device)
     generator = torch.Generator().manual_seed(seed_of(["epsilon", seed]))
     rounding = torch.finfo(precision).eps
-    function.check(evaluate, _draw(subject, split.sites, 6, inputs, generator).to(where), tolerance=1e4 * rounding)
+    function.check(evaluate, _draw(subject, split.sites, 6, inputs, generator).to(device), tolerance=1e4 * rounding)
     tolerance = rounding * points
     spectra, ticked = [], time.perf_counter()
     for number in range(resamples):
-        a = _draw(subject, len(split.a), points + held, inputs, generator).to(where)
-        b = _draw(subject, len(split.b), points + held, inputs, generator).to(where)
+        a = _draw(subject, len(split.a), points + held, inputs, generator).to(device)
+        b = _draw(subject, len(split.b), points + held, inputs, generator).to(device)
         label = f"resample {number + 1} of {resamples}"
         report = (lambda share, label=label: progress(label, share)) if progress else None
         matrix = pair_matrix(evaluate, a, b, split, report)
@@ -117,7 +117,7 @@ def epsilon_rank(
         seconds=time.perf_counter() - started,
         evaluate_seconds=time.perf_counter() - ticked,
         eliminate_seconds=0.0,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
         **_summary(
             spectra,
             epsilon,

@@ -71,33 +71,33 @@ def exact_rank(
     prime: int | None = None,
     own_weights: bool = False,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     progress: Progress | None = None,
     keep: Callable[[Repeat], None] | None = None,
 ) -> RankResult:
     """Measure; `keep` receives every repeat that beats those before it, while its matrix is still there."""
     started = time.perf_counter()
-    where = resolve_device(device)
-    subject.module.to(where)
+    device = resolve_device(device)
+    subject.module.to(device)
     _check(subject, points, max_points, repeats)
     split = Partition.parse(partition, subject.sites)
     function = ScalarFunction.of(subject, token, entry)
-    first = Draws.make(function, split, seed, 0, where, prime, own_weights)
+    first = Draws.make(function, split, seed, 0, device, prime, own_weights)
     function.check(first.evaluate(), first.whole("trial", 6))
     predicted = predict(function, split)
     degree = predicted.degree if predicted else line_degree(first)
     cap = predicted.cap if predicted else None
-    limit = points or max_points or _affordable(where)
+    limit = points or max_points or _affordable(device)
     found: list[Repeat] = []
     for number in range(repeats):
-        draws = first if number == 0 else Draws.make(function, split, seed, number, where, prime, own_weights)
+        draws = first if number == 0 else Draws.make(function, split, seed, number, device, prime, own_weights)
         guess = max((r.rank for r in found), default=None)
         repeat = _grow(draws, points, limit, cap, guess, progress)
         if keep is not None and (guess is None or repeat.rank > guess):
             keep(repeat)
         found.append(_light(repeat))
         del repeat
-    return _result(function, split, found, predicted, degree, started, seed, where)
+    return _result(function, split, found, predicted, degree, started, seed, device)
 
 
 def _grow(

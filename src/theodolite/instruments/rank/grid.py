@@ -56,12 +56,12 @@ def grid_rank(
     prime: int | None = None,
     own_weights: bool = False,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
 ) -> RankResult:
     """Rank over GF(p) of the matricised grid tensor at drawn template vectors (for a net of ids: the first ids)."""
     started = time.perf_counter()
-    where = resolve_device(device)
-    subject.module.to(where)
+    device = resolve_device(device)
+    subject.module.to(device)
     split = Partition.parse(partition, subject.sites)
     if templates < 1 or repeats < 1:
         raise BadInput(f"{templates} templates and {repeats} repeats measure nothing: both must be at least 1")
@@ -75,15 +75,15 @@ def grid_rank(
     function = ScalarFunction.of(subject, token, entry)
     ranks, primes = [], []
     for repeat in range(repeats):
-        draws = Draws.make(function, split, seed, repeat, where, prime, own_weights)
+        draws = Draws.make(function, split, seed, repeat, device, prime, own_weights)
         if subject.vocab:
-            vectors = torch.arange(templates, dtype=torch.float64, device=where).view(-1, 1)
+            vectors = torch.arange(templates, dtype=torch.float64, device=device).view(-1, 1)
         else:
             shape = (templates, subject.features)
-            vectors = draw_residues(f"{seed}/{repeat}/templates", shape, draws.modulus, device=where)
+            vectors = draw_residues(f"{seed}/{repeat}/templates", shape, draws.modulus, device=device)
         evaluate = draws.evaluate()
         if repeat == 0:
-            trial = draw_words("trial", 6 * split.sites, device=where).remainder(templates)
+            trial = draw_words("trial", 6 * split.sites, device=device).remainder(templates)
             ids = vectors[trial.view(6, split.sites)]
             function.check(evaluate, ids if subject.vocab else draws.whole("trial", 6))
         matrix = matricise(grid_tensor(evaluate, vectors, split.sites), split)
@@ -106,6 +106,6 @@ def grid_rank(
         seconds=time.perf_counter() - started,
         evaluate_seconds=0.0,
         eliminate_seconds=0.0,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
         details={"templates": templates},
     )

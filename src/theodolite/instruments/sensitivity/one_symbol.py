@@ -45,7 +45,7 @@ def sensitivity(
     inputs: int = 2,
     places: int = 6,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     **shape: Any,
 ) -> Measurement:
     """The slope of log change over log n, with its interval; None where the change is 0 or rounding at most lengths.
@@ -61,19 +61,19 @@ def sensitivity(
         raise BadInput(
             f"{draws} draws, {inputs} inputs and {places} places are too few: use at least 2 draws, 1 input, 2 places"
         )
-    where = resolve_device(device)
+    device = resolve_device(device)
     plan = _variable(blueprint(net, **shape))
-    samples = [_sample(plan, seed, draw, lengths, inputs, places, where) for draw in range(draws)]
+    samples = [_sample(plan, seed, draw, lengths, inputs, places, device) for draw in range(draws)]
     kept = lengths[: min(len(each.median) for each in samples)]
     median = np.array([each.median[: len(kept)] for each in samples])
     first = np.array([each.first[: len(kept)] for each in samples])
     generator = np.random.default_rng(seed_of(["bootstrap", seed]))
     slope, interval, fitted = power_law(median, kept, FLOOR, generator)
     first_slope, first_interval, _ = power_law(first, kept, FLOOR, generator)
-    module = drawn(plan, seed, 0, where, sizes=_sized(plan, kept[-1]))
+    module = drawn(plan, seed, 0, device, sizes=_sized(plan, kept[-1]))
     law = influence_law(module)
     circular = law is not None and law.circular
-    reached = _reach(plan, module, seed, kept[-1], where, circular)
+    reached = _reach(plan, module, seed, kept[-1], device, circular)
     ends = reached is not None and reached < (kept[-1] // 2 if circular else kept[-1] - 1)
     if ends:  # what is exactly 0 follows no power
         slope = interval = None
@@ -82,9 +82,9 @@ def sensitivity(
         "first": {"curve": curve(first, kept), "slope": first_slope, "interval": first_interval},
         "mean": curve(np.array([each.mean[: len(kept)] for each in samples]), kept),
         "fitted_lengths": fitted,
-        "profile": _profile(plan, seed, samples, inputs, kept, where),
+        "profile": _profile(plan, seed, samples, inputs, kept, device),
         "reach": reached,
-        "logit_range": _logits(plan, module, seed, kept[-1], where),
+        "logit_range": _logits(plan, module, seed, kept[-1], device),
         "draws": draws,
         "inputs": inputs,
         "places": places,
@@ -107,7 +107,7 @@ def sensitivity(
         interval=interval,
         method="least squares of the log of the median change over log n, geometric mean and bootstrap over draws",
         seconds=time.perf_counter() - started,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
         diagnostics={**found, **_beside_theory(law, interval, first_slope, reached, kept)},
     )
 
@@ -129,17 +129,17 @@ class _Sample:
 
 
 def _sample(
-    plan: Blueprint, seed: int, draw: int, lengths: Sequence[int], inputs: int, places: int, where: torch.device
+    plan: Blueprint, seed: int, draw: int, lengths: Sequence[int], inputs: int, places: int, device: torch.device
 ) -> _Sample:
     generator = torch.Generator().manual_seed(seed_of(["sensitivity", seed, draw]))
     unit, by_token, tokens = 1.0, True, torch.empty(0)
     median, mean, first = [], [], []
     for length in lengths:
         try:
-            module = drawn(plan, seed, draw, where, sizes=_sized(plan, length))
+            module = drawn(plan, seed, draw, device, sizes=_sized(plan, length))
             if not median:
-                unit, by_token = _unit(plan, module, length, generator, where)
-                tokens = draw_tokens(plan, module, inputs, 2 * places + 3, generator, where)
+                unit, by_token = _unit(plan, module, length, generator, device)
+                tokens = draw_tokens(plan, module, inputs, 2 * places + 3, generator, device)
             ends = length - 1 if by_token else length  # the token that is read is not changed
             shares = [int((k + 0.5) * ends / places) for k in range(places)]
             changes = _changes(plan, module, length, [0, *shares], tokens, generator) / unit
@@ -156,9 +156,9 @@ def _sample(
 
 
 def _unit(
-    plan: Blueprint, module: nn.Module, length: int, generator: torch.Generator, where: torch.device
+    plan: Blueprint, module: nn.Module, length: int, generator: torch.Generator, device: torch.device
 ) -> tuple[float, bool]:
-    output = output_of(plan, module, draw_tokens(plan, module, 64, length, generator, where))
+    output = output_of(plan, module, draw_tokens(plan, module, 64, length, generator, device))
     read = output[:, -1] if output.dim() == 3 else output
     deviation = float((read - read.mean(dim=0)).square().sum(dim=1).mean().sqrt())
     return deviation or 1.0, output.dim() == 3
@@ -193,7 +193,7 @@ def _changes(
 
 
 def _profile(
-    plan: Blueprint, seed: int, samples: Sequence[_Sample], inputs: int, lengths: Sequence[int], where: torch.device
+    plan: Blueprint, seed: int, samples: Sequence[_Sample], inputs: int, lengths: Sequence[int], device: torch.device
 ) -> dict[str, Any]:
     """Change by distance from the token that is read, at the longest length but one; a vector has no distances."""
     length = lengths[-2]
@@ -203,9 +203,9 @@ def _profile(
     places = [length - 1 - distance for distance in distances]
     rows = []
     for draw, sample in enumerate(samples):
-        module = drawn(plan, seed, draw, where, sizes=_sized(plan, length))
+        module = drawn(plan, seed, draw, device, sizes=_sized(plan, length))
         generator = torch.Generator().manual_seed(seed_of(["profile", seed, draw]))
-        tokens = draw_tokens(plan, module, inputs, 2 * len(places) + 1, generator, where)
+        tokens = draw_tokens(plan, module, inputs, 2 * len(places) + 1, generator, device)
         changes = _changes(plan, module, length, places, tokens, generator) / sample.unit
         rows.append(changes.median(dim=0).values)
     middle = torch.stack(rows).median(dim=0).values.tolist()
@@ -213,17 +213,17 @@ def _profile(
 
 
 def _reach(
-    plan: Blueprint, module: nn.Module, seed: int, length: int, where: torch.device, circular: bool
+    plan: Blueprint, module: nn.Module, seed: int, length: int, device: torch.device, circular: bool
 ) -> int | None:
     if plan.kind != "sequence" or plan.vocab is not None:
         return None
     generator = torch.Generator().manual_seed(seed_of(["reach", seed]))
-    return reach(plan, module, draw_tokens(plan, module, 2, length, generator, where), circular)
+    return reach(plan, module, draw_tokens(plan, module, 2, length, generator, device), circular)
 
 
-def _logits(plan: Blueprint, module: nn.Module, seed: int, length: int, where: torch.device) -> float | None:
+def _logits(plan: Blueprint, module: nn.Module, seed: int, length: int, device: torch.device) -> float | None:
     generator = torch.Generator().manual_seed(seed_of(["logits", seed]))
-    return logit_range(plan, module, draw_tokens(plan, module, 2, length, generator, where))
+    return logit_range(plan, module, draw_tokens(plan, module, 2, length, generator, device))
 
 
 def _beside_theory(

@@ -71,12 +71,12 @@ class Streams:
             messages += self.poll(0)
         return messages
 
-    def _stream(self, device: str) -> AbstractContextManager[object]:
+    def _stream(self, device: str | torch.device) -> AbstractContextManager[object]:
         """One that no running group uses; cuBLAS keeps memory for every stream it has ever run on."""
-        where = resolve_device(device)
-        if where.type != "cuda":
+        device = resolve_device(device)
+        if device.type != "cuda":
             return nullcontext()
-        return torch.cuda.stream(self._idle.pop() if self._idle else torch.cuda.Stream(where))
+        return torch.cuda.stream(self._idle.pop() if self._idle else torch.cuda.Stream(device))
 
     def _end(self, lane: _Lane) -> None:
         self._lanes.remove(lane)
