@@ -23,7 +23,7 @@ import torch
 from theodolite.instruments.degree.descent import Descent
 from theodolite.instruments.degree.product_shapes import shape_of
 from theodolite.instruments.degree.trained import Prepared, Problem, Seeds, prepare, train_shape
-from theodolite.statistics.paired import edge, holm
+from theodolite.statistics.paired import error_ratio, holm
 from timing import hardware
 
 logger = logging.getLogger("degree")
@@ -150,17 +150,17 @@ def compare(document: dict[str, Any]) -> list[str]:
         for row in document["rows"]
     }
     keys = [key for key in logs if key[3] != "3" and (*key[:3], "3") in logs]
-    edges = [edge(logs[*key[:3], "3"], logs[key]) for key in keys]
+    ratios = [error_ratio(logs[*key[:3], "3"], logs[key]) for key in keys]
     lines, counts = [], {}
-    for key, found, clear in zip(keys, edges, holm([e.p for e in edges]), strict=True):
+    for key, found, clear in zip(keys, ratios, holm([ratio.p for ratio in ratios]), strict=True):
         width, problem, budget, degree = key
         low, high = found.interval
         star = "*" if clear else ""
         lines.append(
-            f"{width} wide, {budget}, {problem}: 3 over {degree} {found.ratio:.3f} ({low:.3f}–{high:.3f}){star}"
+            f"{width} wide, {budget}, {problem}: 3 over {degree} {found.value:.3f} ({low:.3f}–{high:.3f}){star}"
         )
         tally = counts.setdefault((width, degree), [0, 0, 0])
-        tally[1 if not clear else 0 if found.ratio < 1 else 2] += 1
+        tally[1 if not clear else 0 if found.value < 1 else 2] += 1
     for (width, degree), (better, level, worse) in counts.items():
         lines.append(f"{width} wide, 3 against {degree}: better {better}, not clearly different {level}, worse {worse}")
     return lines

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from scipy import stats
 
 import theodolite.claims.expressivity.g15_g16_g20_hierarchy
 import theodolite.claims.expressivity.word_problem
 import theodolite.claims.sparsity.p8_s8_s9_attention
-from theodolite.claims.comparing import difference_interval, equivalence
 from theodolite.claims.contract import claims
 from theodolite.claims.expressivity.g15_g16_g20_hierarchy import solved_length
 from theodolite.claims.tables.chomsky_published import SCORES as CHOMSKY
@@ -56,22 +53,6 @@ def test_every_cell_that_trains_fits_its_task_and_its_settings_are_read(name):
         if "net" in config and (config["net"], config["task"]) not in seen:
             seen.add((config["net"], config["task"]))
             pair(config["net"], task, config["shape"], max(config["schedule"].get("unseen", [0])) or None)
-
-
-def test_the_interval_of_a_difference_is_that_of_scipy():
-    draw = random.Random(0)
-    first, second = [draw.gauss(1, 1) for _ in range(7)], [draw.gauss(0, 3) for _ in range(12)]
-    for confidence in (0.9, 0.95):
-        wanted = stats.ttest_ind(first, second, equal_var=False).confidence_interval(confidence)
-        assert difference_interval(first, second, confidence) == pytest.approx((wanted.low, wanted.high))
-    assert difference_interval([1, 1], [0.5, 0.5]) == (0.5, 0.5)
-
-
-def test_two_one_sided_tests_tell_alike_apart_and_undecided():
-    near, far, wide = around(0.9, 12), around(0.7, 12), around(0.9, 12, 0.05)
-    assert equivalence(near, around(0.91, 12), 0.05) == "alike"
-    assert equivalence(near, far, 0.05) == equivalence(far, near, 0.05) == "apart"
-    assert equivalence(wide, near, 0.05) == "undecided"
 
 
 def test_the_length_solved_ends_at_the_first_that_is_not():

@@ -1,4 +1,4 @@
-"""Intervals against published numbers, against scipy, and by counting how often they hold what they should."""
+"""Intervals against published numbers, their definitions, and by counting how often they hold what they should."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from theodolite.statistics.intervals import (
-    deviation,
+    difference_interval,
+    equivalence,
     mean_interval,
     paired_shares,
-    quartiles,
     sign_test,
     wilson,
 )
@@ -25,10 +25,12 @@ VALUES = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30)
 
 
 @pytest.mark.parametrize("trials", [1, 2, 7, 16, 500])
-def test_wilson_is_scipys_score_interval(trials):
+def test_the_ends_of_wilsons_interval_are_the_shares_a_z_test_just_keeps(trials):
     for successes in range(0, trials + 1, max(1, trials // 16)):
-        expected = stats.binomtest(successes, trials).proportion_ci(0.95, method="wilson")
-        assert wilson(successes, trials) == pytest.approx((expected.low, expected.high), abs=1e-12)
+        for end in wilson(successes, trials):
+            if 0 < end < 1:
+                z = (successes / trials - end) / math.sqrt(end * (1 - end) / trials)
+                assert abs(z) == pytest.approx(1.959963984540054)
 
 
 def test_wilson_of_no_trials_is_no_interval_and_the_ends_are_exact():
@@ -50,18 +52,36 @@ def test_the_interval_of_a_mean_is_that_of_students_test(values):
 def test_one_value_has_no_interval():
     assert mean_interval([0.5]) is None
     assert mean_interval([]) is None
-    assert deviation([0.5]) == 0.0
+    assert mean_interval([0.1] * 3) == pytest.approx((0.1, 0.1))
 
 
-@given(VALUES)
-def test_deviation_and_quartiles_are_those_of_the_standard_libraries(values):
-    assert deviation(values) == pytest.approx(statistics.stdev(values), rel=1e-6, abs=1e-9)
-    assert quartiles(values) == pytest.approx(tuple(np.percentile(values, [25, 50, 75])), rel=1e-9, abs=1e-9)
+def test_the_interval_of_a_difference_is_welchs():
+    """Against the formula: Satterthwaite's degrees of freedom."""
+    random = np.random.default_rng(2)
+    first, second = random.normal(1, 1, 7).tolist(), random.normal(0, 3, 12).tolist()
+    a, b = statistics.variance(first) / 7, statistics.variance(second) / 12
+    freedom = (a + b) ** 2 / (a**2 / 6 + b**2 / 11)
+    middle = statistics.fmean(first) - statistics.fmean(second)
+    for confidence in (0.9, 0.95):
+        half = stats.t.ppf((1 + confidence) / 2, freedom) * math.sqrt(a + b)
+        assert difference_interval(first, second, confidence) == pytest.approx((middle - half, middle + half))
 
 
-def test_quartiles_of_nothing_are_none():
-    assert quartiles([]) is None
-    assert quartiles([3.0]) == (3.0, 3.0, 3.0)
+@pytest.mark.filterwarnings("error")
+def test_equal_values_on_one_side_or_both_are_no_mistake():
+    assert difference_interval([1, 1], [0.5, 0.5]) == (0.5, 0.5)
+    low, high = difference_interval([0.9] * 3, [0.1, 0.2, 0.3])
+    assert (low, high) == pytest.approx(
+        (0.7 - stats.t.ppf(0.975, 2) * 0.1 / 3**0.5, 0.7 + stats.t.ppf(0.975, 2) * 0.1 / 3**0.5)
+    )
+
+
+def test_two_one_sided_tests_tell_alike_apart_and_undecided():
+    offsets = np.linspace(-1, 1, 12)
+    near, nearer, far, wide = 0.9 + 0.01 * offsets, 0.91 + 0.01 * offsets, 0.7 + 0.01 * offsets, 0.9 + 0.2 * offsets
+    assert equivalence(near, nearer, 0.05) == "alike"
+    assert equivalence(near, far, 0.05) == equivalence(far, near, 0.05) == "apart"
+    assert equivalence(wide, near, 0.05) == "undecided"
 
 
 @pytest.mark.parametrize(

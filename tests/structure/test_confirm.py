@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree
 from theodolite.structure.boosting import boosting_error
-from theodolite.structure.fit.confirm import _holm, _no_worse, _resampled, complexity, confirm
+from theodolite.structure.fit.confirm import _no_worse, complexity, confirm
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.result import Found
 from theodolite.tasks.shared.constituents import ComposedFunction
@@ -90,26 +89,6 @@ def test_many_candidates_are_screened_by_a_quick_fit_and_a_time_limit_is_kept_to
     assert [trial.screened for trial in asked.trials] == [False, False, False, True]
     assert not asked.trials[-1].preferred
     assert np.isfinite(asked.model.predict(x)).all()
-
-
-def test_resampled_means_agree_with_a_paired_t_test_and_count_rows_once_on_average() -> None:
-    generator = np.random.default_rng(0)
-    base = generator.exponential(size=2000)
-    losses = np.stack([base, base + 0.02 + 0.3 * generator.normal(size=2000)], axis=1)
-    means = _resampled(losses, generator)
-    p = np.mean(means[:, 0] >= means[:, 1])
-    exact = stats.ttest_rel(losses[:, 0], losses[:, 1], alternative="less").pvalue
-    assert 1e-3 < exact < 0.2  # a case where it could go wrong
-    assert abs(p - exact) < 0.02
-    np.testing.assert_allclose(means.mean(0), losses.mean(0), rtol=5e-3)
-    np.testing.assert_allclose(means.std(0), losses.std(0) / np.sqrt(2000), rtol=0.1)
-
-
-def test_holm_accepts_in_order_of_p_until_one_fails() -> None:
-    assert _holm(np.array([0.03, 0.01, 0.9])).tolist() == [False, True, False]  # .01 ≤ .05/3, then .03 > .05/2
-    assert _holm(np.array([0.02, 0.01, 0.04])).tolist() == [True, True, True]  # .05/3, .05/2, .05/1
-    assert _holm(np.array([0.02, 0.2, 0.3])).tolist() == [False, False, False]
-    assert _holm(np.array([])).tolist() == []
 
 
 def test_no_worse_is_a_matter_of_the_error_and_of_what_is_explained() -> None:

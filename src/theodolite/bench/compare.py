@@ -12,13 +12,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from theodolite.bench.matched_pairs import pair_members
 from theodolite.bench.runs import trained
 from theodolite.errors import BadInput, UnknownName
 from theodolite.lab.cell import Row
 from theodolite.measurement import canonical
 from theodolite.registry import unknown
-from theodolite.statistics.intervals import deviation, mean_interval, paired_shares, sign_test
+from theodolite.statistics.intervals import mean_interval, paired_shares, sign_test
 
 METRICS = {"accuracy": "accuracy", "unseen": "unseen", "steps": "solved_at"}  # and the entry of a row's result
 _LEVEL = 0.05
@@ -139,7 +141,7 @@ def _compared(
 def _verdict(interval: tuple[float, float] | None, differences: Sequence[float], p: float) -> Verdict:
     if interval is None:
         return "too few pairs"
-    equal = deviation(differences) <= _ROUNDING * max(map(abs, differences))
+    equal = np.std(differences, ddof=1) <= _ROUNDING * max(map(abs, differences))
     if interval[0] <= 0 <= interval[1] or (equal and p >= _LEVEL):
         return "undecided"
     return "second" if interval[0] > 0 else "first"

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from theodolite.lab.cell import Row
 from theodolite.lab.condition import lane
-from theodolite.statistics.intervals import deviation, mean_interval, quartiles, wilson
+from theodolite.statistics.intervals import mean_interval, wilson
 
 
 def summarise(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -65,7 +67,7 @@ def _spread(values: Sequence[float]) -> dict[str, Any] | None:
         "interval": interval and (interval[0], min(1.0, interval[1])),  # no score is above 1
         "max": max(values),
         "min": min(values),
-        "deviation": deviation(values),
+        "deviation": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
         "of": len(values),
     }
 
@@ -84,10 +86,10 @@ def _by_length(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def _steps_to_solve(rows: Sequence[Row]) -> dict[str, Any] | None:
     """Over the members that solved it: a median over few of many is not the median of all."""
     steps = [float(r["solved_at"]) for r in rows if r["status"] == "solved" and r["solved_at"] is not None]
-    found = quartiles(steps)
-    if found is None:
+    if not steps:
         return None
-    return {"median": found[1], "quartiles": [found[0], found[2]], "of": len(steps)}
+    low, median, high = np.quantile(steps, (0.25, 0.5, 0.75)).tolist()
+    return {"median": median, "quartiles": [low, high], "of": len(steps)}
 
 
 def _by_rate(rows: Sequence[Row]) -> list[dict[str, Any]]:

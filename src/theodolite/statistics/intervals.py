@@ -3,56 +3,52 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
+from typing import Literal
 
+import numpy as np
 from scipy import stats
-
-Z = 1.959963984540054
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float] | None:
     """Wilson's score interval for a share."""
     if trials == 0:
         return None
-    p, n = successes / trials, trials
-    centre = (p + Z * Z / (2 * n)) / (1 + Z * Z / n)
-    half = Z / (1 + Z * Z / n) * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
-    low, high = max(0.0, centre - half), min(1.0, centre + half)
-    return (0.0 if successes == 0 else low, 1.0 if successes == trials else high)
+    low, high = stats.binomtest(successes, trials).proportion_ci(method="wilson")
+    return float(low), float(high)
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Student's interval for a mean; None for fewer than two values."""
-    n = len(values)
-    if n < 2:
+    """Student's interval for a mean; None for fewer than two values. Equal values have an interval of width 0."""
+    if len(values) < 2:
         return None
-    half = float(stats.t.ppf(0.975, n - 1)) * deviation(values) / math.sqrt(n)
-    mean = math.fsum(values) / n
-    return (mean - half, mean + half)
+    mean, half = np.mean(values), stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
+    return float(mean - half), float(mean + half)
 
 
-def deviation(values: Sequence[float]) -> float:
-    """The standard deviation of a sample, 0 for one value."""
-    n = len(values)
-    if n < 2:
-        return 0.0
-    mean = math.fsum(values) / n
-    return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+def difference_interval(
+    first: Sequence[float], second: Sequence[float], confidence: float = 0.95
+) -> tuple[float, float]:
+    """Welch's interval for mean(first) − mean(second), of at least two values each."""
+    if np.ptp(first) == np.ptp(second) == 0:
+        return first[0] - second[0], first[0] - second[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of equal values on one side, which is no mistake here
+        test = stats.ttest_ind(first, second, equal_var=False)
+    low, high = test.confidence_interval(confidence)  # pyright: ignore[reportAttributeAccessIssue]
+    return float(low), float(high)
 
 
-def quartiles(values: Sequence[float]) -> tuple[float, float, float] | None:
-    """Lower quartile, median, upper quartile, by linear interpolation."""
-    ordered = sorted(values)
-    if not ordered:
-        return None
-
-    def at(share: float) -> float:
-        place = share * (len(ordered) - 1)
-        low = math.floor(place)
-        high = min(low + 1, len(ordered) - 1)
-        return ordered[low] + (place - low) * (ordered[high] - ordered[low])
-
-    return at(0.25), at(0.5), at(0.75)
+def equivalence(
+    first: Sequence[float], second: Sequence[float], margin: float
+) -> Literal["alike", "apart", "undecided"]:
+    """Two one-sided tests at 5 %: alike if the 90 % interval of the difference lies within ±margin, apart if it lies
+    wholly outside."""
+    low, high = difference_interval(first, second, 0.9)
+    if -margin < low and high < margin:
+        return "alike"
+    return "apart" if low > margin or high < -margin else "undecided"
 
 
 def paired_shares(

@@ -7,30 +7,33 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
-
-from theodolite.statistics.intervals import mean_interval
 
 LEVEL = 0.05  # of the whole family of comparisons
 
 
 @dataclass(frozen=True)
-class Edge:
+class ErrorRatio:
     """The geometric mean over paired members of error/rival's error, its 95 % interval and the t-test's p-value."""
 
-    ratio: float
+    value: float
     interval: tuple[float, float]
     p: float
 
 
-def edge(logs: Sequence[float], rival: Sequence[float]) -> Edge:
+def error_ratio(log_errors: Sequence[float], rival: Sequence[float]) -> ErrorRatio:
     """Of logarithms of errors of members that pair by place: same function, same examples."""
-    differences = [a - b for a, b in zip(logs, rival, strict=True)]
+    differences = [a - b for a, b in zip(log_errors, rival, strict=True)]
     if not any(differences):
-        return Edge(1.0, (1.0, 1.0), 1.0)
-    low, high = mean_interval(differences) or (-math.inf, math.inf)
-    p = stats.ttest_1samp(differences, 0.0).pvalue  # pyright: ignore[reportAttributeAccessIssue]
-    return Edge(math.exp(statistics.fmean(differences)), (math.exp(low), math.exp(high)), float(p))
+        return ErrorRatio(1.0, (1.0, 1.0), 1.0)
+    ratio = math.exp(statistics.fmean(differences))
+    if len(differences) == 1:
+        return ErrorRatio(ratio, (0.0, math.inf), 1.0)
+    test = stats.ttest_1samp(differences, 0.0)
+    low, high = test.confidence_interval()  # pyright: ignore[reportAttributeAccessIssue]
+    return ErrorRatio(ratio, (math.exp(low), math.exp(high)), float(test.pvalue))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
@@ -44,8 +47,14 @@ def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
     return found
 
 
-def signs(edges: Sequence[Edge]) -> list[int]:
+def signs(ratios: Sequence[ErrorRatio]) -> list[int]:
     """−1 where the error is lower than the rival's, 1 where higher, 0 where they do not differ significantly over all
     comparisons (Holm)."""
-    clear = holm([e.p for e in edges])
-    return [(1 if e.ratio > 1 else -1) if sure else 0 for e, sure in zip(edges, clear, strict=True)]
+    clear = holm([ratio.p for ratio in ratios])
+    return [(1 if ratio.value > 1 else -1) if sure else 0 for ratio, sure in zip(ratios, clear, strict=True)]
+
+
+def above_zero(values: ArrayLike, level: float = LEVEL) -> bool:
+    """Whether the mean of many values lies above 0 beyond chance: the one-sided z-test."""
+    values = np.asarray(values)
+    return bool(values.mean() > stats.norm.isf(level) * values.std() / np.sqrt(len(values)))

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.statistics.intervals import mean_interval
 
 FEWEST = 3  # lengths for a slope
-_RESAMPLES = 1000
 
 
 def power_law(
@@ -28,9 +28,7 @@ def power_law(
     logs, x = np.log(values[:, usable]), np.log(fitted)
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
     slopes = logs @ weights  # the slope is linear in the logarithms: that of the mean is the mean of the slopes
-    resampled = slopes[generator.integers(len(slopes), size=(_RESAMPLES, len(slopes)))].mean(axis=1)
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return float(slopes.mean()), (float(low), float(high)), fitted
+    return float(slopes.mean()), percentile_interval(resampled_means(slopes, generator)), fitted
 
 
 def curve(values: np.ndarray, lengths: Sequence[int]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.nets.load import named_in_file
+from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.structure.boosting import boosting_error
 from theodolite.structure.data.black_box import CallableSource
 from theodolite.structure.data.source import Array
@@ -29,7 +30,6 @@ Progress = Callable[[float, float, str], None]
 TEST_SHARE = 0.2
 MOST_ROWS = 20_000  # of a table, unless more are asked for
 POINTS = 2_000  # of a black box, to fit networks to
-RESAMPLES = 1_000
 _SEARCHED = {
     True: "no structure shows: every variable that matters enters one function with all the others",
     False: "finite differences show the graph; no network was fitted to confirm it",
@@ -197,7 +197,9 @@ def _judged(
         model=replace(asked.model, graph=graph),
         details={
             "rows": {"train": len(train.y), "test": len(test.y)},
-            "error_intervals": {name: _interval(loss, work.generator) for name, loss in losses.items()},
+            "error_intervals": {
+                name: list(percentile_interval(resampled_means(loss, work.generator))) for name, loss in losses.items()
+            },
             **told,
             **details,
             "notes": list(dict.fromkeys(heard)),
@@ -290,13 +292,6 @@ def _split(samples: Samples, generator: np.random.Generator) -> tuple[Samples, S
         replace(samples, x=samples.x[train], y=samples.y[train]),
         replace(samples, x=samples.x[test], y=samples.y[test]),
     )
-
-
-def _interval(losses: Array, generator: np.random.Generator) -> list[float]:
-    """95 % for the mean, by drawing rows again."""
-    counts = generator.multinomial(len(losses), np.full(len(losses), 1 / len(losses)), size=RESAMPLES)
-    low, high = np.quantile(counts @ losses / len(losses), [0.025, 0.975])
-    return [float(low), float(high)]
 
 
 def _silent(done: float, total: float, label: str) -> None:

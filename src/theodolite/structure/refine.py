@@ -16,18 +16,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from theodolite.graphs import CompositionalGraph
 from theodolite.graphs.equivalence import structure_key
 from theodolite.graphs.graph import Kind
+from theodolite.statistics.paired import above_zero
 from theodolite.structure.data.source import Array
 from theodolite.structure.fit.confirm import Confirmation, complexity, confirm
 from theodolite.structure.fit.effort import TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.fit.guide import Guide
 from theodolite.structure.result import Found
-from theodolite.structure.search.interactions import LEVEL, measure_interactions, one_sign, propose, propose_from
+from theodolite.structure.search.interactions import measure_interactions, one_sign, propose, propose_from
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
 from theodolite.structure.search.nesting import turns
 from theodolite.structure.surrogate.effects import HeldOut
@@ -277,4 +277,4 @@ def _lower(now: _Tried, before: _Tried) -> bool:
     if not both.any():
         return now.error < before.error
     fall = (before.losses - now.losses)[both]
-    return bool(fall.mean() > stats.norm.isf(LEVEL) * fall.std() / np.sqrt(len(fall)))
+    return above_zero(fall)

@@ -8,7 +8,7 @@ from typing import Any
 
 from theodolite.claims.contract import Outcome, Verdict, claim
 from theodolite.lab.cell import Cell, Row
-from theodolite.statistics.paired import Edge, edge, signs
+from theodolite.statistics.paired import ErrorRatio, error_ratio, signs
 
 CHAMPION, RIVALS = "3", ("2", "4")
 # Families of high ε-rank, and one of rank 1 that the verdict does not use: there no edge is claimed.
@@ -34,16 +34,16 @@ _SETTING = {
 
 def standing(
     rows: Sequence[Mapping[str, Any]], families: Mapping[str, Mapping[str, Any]]
-) -> dict[tuple[str, str], tuple[Edge, int]]:
-    """By family and rival: the edge of degree 3, and −1 where its error is lower, 1 where higher, 0 where they do not
-    differ significantly over all comparisons (Holm)."""
-    edges = {
-        (family, rival): edge(_logs(rows, args, CHAMPION), _logs(rows, args, rival))
+) -> dict[tuple[str, str], tuple[ErrorRatio, int]]:
+    """By family and rival: degree 3's error over the rival's, and −1 where its error is lower, 1 where higher, 0 where
+    they do not differ significantly over all comparisons (Holm)."""
+    ratios = {
+        (family, rival): error_ratio(_logs(rows, args, CHAMPION), _logs(rows, args, rival))
         for family, args in families.items()
         for rival in RIVALS
     }
-    found = signs(list(edges.values()))
-    return {key: (e, sign) for (key, e), sign in zip(edges.items(), found, strict=True)}
+    found = signs(list(ratios.values()))
+    return {key: (ratio, sign) for (key, ratio), sign in zip(ratios.items(), found, strict=True)}
 
 
 def ruling(found: Mapping[tuple[str, str], int]) -> Outcome:
@@ -81,16 +81,16 @@ def _p2_cells() -> list[Cell]:
 )
 def _p2(rows: Sequence[Row]) -> Verdict:
     found: list[dict[str, Any]] = rows[0]["rows"]
-    edges = standing(found, HIGH)
-    standings = {key: sign for key, (_, sign) in edges.items()}
+    high = standing(found, HIGH)
+    standings = {key: sign for key, (_, sign) in high.items()}
     low = standing(found, LOW)
     medians = {
         family: {row["degree"]: _short(row["error"]) for row in found if row["task_args"] == args}
         for family, args in (HIGH | LOW).items()
     }
     told = {
-        f"{family}, T3/T{rival}": [_short(e.ratio), *map(_short, e.interval)]
-        for (family, rival), (e, _) in (edges | low).items()
+        f"{family}, T3/T{rival}": [_short(ratio.value), *map(_short, ratio.interval)]
+        for (family, rival), (ratio, _) in (high | low).items()
     }
     counts = {rival: [sum(standings[f, rival] == sign for f in HIGH) for sign in (-1, 0, 1)] for rival in RIVALS}
     return Verdict(

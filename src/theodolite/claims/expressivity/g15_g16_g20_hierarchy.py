@@ -10,14 +10,14 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite.claims.comparing import difference_interval, scores, trained
+from theodolite.claims.comparing import scores, trained
 from theodolite.claims.contract import EXPRESSIVITY, Verdict, claim, outcome
 from theodolite.claims.tables import chomsky_published as chomsky
 from theodolite.claims.tables import universal_transformer_published as universal_transformer
 from theodolite.claims.tables.length_generalisation_published import SOLVED
 from theodolite.claims.tables.published_score import find
 from theodolite.lab.cell import Cell, Row
-from theodolite.statistics.intervals import wilson
+from theodolite.statistics.intervals import difference_interval, wilson
 
 # G15 — the hierarchy
 

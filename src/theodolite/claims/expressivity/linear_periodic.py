@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy import stats
 from torch import Tensor, nn
 
-from theodolite.statistics.intervals import Z
 from theodolite.theory.gradient import (
     cosine_gradient_power,
     cosine_variance,
@@ -85,10 +85,11 @@ def measure_linear_periodic_signal(config: Mapping[str, Any], seed: int) -> dict
         return {"rows": largest_variances(config["dimensions"], config["radii"])}
     d, r, norm = config["dimensions"], config["radius"], config["norm"]
     drawn, error = drawn_variance(d, r, norm, config["directions"], seed)
+    half = 2 * stats.norm.ppf(0.975) * error
     return {
         "closed": cosine_variance(d, r, norm),
         "quadrature": cosine_variance_by_quadrature(d, r, norm),
         "drawn": drawn,
-        "interval": [drawn - 2 * Z * error, drawn + 2 * Z * error],
+        "interval": [float(drawn - half), float(drawn + half)],
         "gradient_power": cosine_gradient_power(norm, d),
     }

@@ -29,9 +29,9 @@ from theodolite.measurement import Measurement, Provenance, seed_of
 from theodolite.nets.contract import Influenced
 from theodolite.nets.load import Blueprint, blueprint
 from theodolite.nets.transformer import TransformerBlock, attention
+from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 
 _SHIFTS = np.linspace(-1.5, 3.0, 91)  # of log n; octaves begin at n = 8, whose logarithm is 2.1
-_RESAMPLES = 1000
 
 Net = str | nn.Module | Callable[..., Any]
 
@@ -64,9 +64,7 @@ def log_law(
     x = np.log(np.log(middles))
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
     generator = np.random.default_rng(seed_of(["bootstrap", seed]))
-    picked = generator.integers(draws, size=(_RESAMPLES, draws))
-    means = curves[picked].mean(axis=1)
-    low, high = np.quantile(means @ weights, [0.025, 0.975])
+    means = resampled_means(curves, generator)
     residual, shifts = _compared(curves.mean(axis=0), middles, powers)
     resampled = np.array([int(np.argmin(_compared(row, middles, powers)[0])) for row in means[:200]])
     chosen = int(np.argmin(residual))
@@ -76,7 +74,7 @@ def log_law(
         quantity="power of log n in n times the first symbol's change",
         value=value,
         exact=False,
-        interval=(float(low), float(high)),
+        interval=percentile_interval(means @ weights),
         method="least squares of the mean log of change·n over log log n in octaves, bootstrap over draws",
         seconds=time.perf_counter() - started,
         provenance=Provenance.here(seed, device_name(device)),

@@ -25,6 +25,7 @@ from theodolite.measurement import seed_of
 from theodolite.nets.contract import choice
 from theodolite.nets.parts.attention_weights import sparsemax
 from theodolite.nets.transformer import attention
+from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.statistics.intervals import wilson
 from theodolite.theory.associative_memory import linear_capacity, linear_recall, sharp_capacity, sharp_recall
 
@@ -58,17 +59,16 @@ def measure_associative_memory(config: Mapping[str, Any], seed: int, device: str
     asked = [draws * min(questions, p) for p in pairs]
     hits = [sum(each) for each in zip(*right, strict=True)]
     shares = [h / n for h, n in zip(hits, asked, strict=True)]
-    counts = np.array(right)
-    chosen = np.random.default_rng(seed_of([seed, "resample"])).integers(draws, size=(_RESAMPLES, draws))
-    resampled = [crossing(pairs, counts[rows].sum(axis=0) / asked, target) for rows in chosen]
-    found = [c for c in resampled if c is not None]
+    resampled = resampled_means(right, np.random.default_rng(seed_of([seed, "resample"])), _RESAMPLES)
+    crossings = [crossing(pairs, draws * each / asked, target) for each in resampled]
+    found = [c for c in crossings if c is not None]
     return {
         "pairs": pairs,
         "recall": shares,
         "intervals": [wilson(h, n) for h, n in zip(hits, asked, strict=True)],
         "predicted": predicted,
         "capacity": crossing(pairs, shares, target),
-        "interval": [float(q) for q in np.quantile(found, (0.025, 0.975))] if len(found) == _RESAMPLES else None,
+        "interval": list(percentile_interval(found)) if len(found) == _RESAMPLES else None,
         "predicted_capacity": capacity(width, likeness, target),
     }
 

@@ -6,9 +6,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from theodolite.claims.comparing import difference_interval, equivalence, scores, trained, training
+from theodolite.claims.comparing import scores, trained, training
 from theodolite.claims.contract import Verdict, claim, outcome
 from theodolite.lab.cell import Cell, Row
+from theodolite.statistics.intervals import difference_interval, equivalence
 from theodolite.theory.associative_memory import growth_rate, linear_capacity, sharp_capacity
 
 _SPARSITY = "Compositional sparsity, "

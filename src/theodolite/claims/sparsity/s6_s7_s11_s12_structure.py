@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.claims.comparing import difference_interval
 from theodolite.claims.contract import Verdict, claim, outcome
 from theodolite.claims.sparsity.s1_s10_approximation import SPARSITY
 from theodolite.lab.cell import Cell, Row
-from theodolite.statistics.intervals import mean_interval
+from theodolite.statistics.intervals import difference_interval, mean_interval
 from theodolite.theory.isometry import RECOVERY
 
 # S6 — self-attention selects the variables of a constituent function

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from theodolite.instruments.degree.which_degree import TRAINED, DegreeRow
 from theodolite.report.numbers import DASH, format_value
-from theodolite.statistics.paired import edge, signs
+from theodolite.statistics.paired import error_ratio, signs
 
 _UNSATURATED = {
     "fully-connected": " For ranks below their caps try few wide blocks with as many inputs on each side as the width: "
@@ -238,7 +238,7 @@ def _by_error(rows: Sequence[DegreeRow]) -> str:
     if len(fair) == 1:
         return f"{where}: degree {best.name} stands alone, with a median error of {_error(best)}.{left}"
     rivals = [row for row in fair if row is not best]
-    standing = signs([edge(_logs(best), _logs(row)) for row in rivals])
+    standing = signs([error_ratio(_logs(best), _logs(row)) for row in rivals])
     clear, near = (
         [row for row, sign in zip(rivals, standing, strict=True) if bool(sign) is sure] for sure in (True, False)
     )

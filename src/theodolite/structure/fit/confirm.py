@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from theodolite.graphs import CompositionalGraph
+from theodolite.statistics.bootstrap import percentile_interval, resampled_means
+from theodolite.statistics.paired import LEVEL, holm
 from theodolite.structure.fit.effort import EFFORTS, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, checked, drawn_folds, fit, network_size
 from theodolite.structure.fit.guide import Guide
@@ -18,7 +20,6 @@ from theodolite.structure.result import Found
 from theodolite.structure.surrogate.networks import better_folds
 
 Array = NDArray[np.float64]
-LEVEL = 0.05  # of the whole family of comparisons (Holm)
 MARGIN = 0.05  # by which a simpler graph may be worse than dense: of dense's error, and of what dense explains
 RESAMPLES = 2000
 FINALISTS = 3  # candidates that are fitted with full effort, after a quick fit of all
@@ -129,14 +130,13 @@ def confirm(
     left_out = quick[FINALISTS:]
     all_fits = (dense, *fits, *(fitted for _, fitted in left_out))
     losses = np.stack([_losses(f, targets) for f in all_fits] + [(targets - targets.mean()) ** 2], axis=1)
-    means = _resampled(losses, generator)
+    means = resampled_means(losses, generator, RESAMPLES)
     means, of_mean = means[:, :-1], means[:, -1]
     p = (1 + (means[:, 1:] >= means[:, :1]).sum(0)) / (1 + len(means))
-    preferred = _holm(p[: len(fits)])
+    preferred = holm(p[: len(fits)].tolist())
     trials = []
     for place, (found, fitted) in enumerate([*zip(proposed, fits, strict=True), *left_out]):
         ratios = means[:, place + 1] / np.maximum(means[:, 0], 1e-300)
-        low, high = (float(q) for q in np.quantile(ratios, [LEVEL, 1 - LEVEL]))
         screened = place >= len(fits)
         level = complexity(found.graph) < complexity(whole) and _no_worse(means[:, place + 1], means[:, 0], of_mean)
         predicts = float(np.mean(means[:, place + 1] >= of_mean)) <= LEVEL
@@ -144,9 +144,9 @@ def confirm(
             Trial(
                 *(found, fitted, fitted.validation_error),
                 ratio=float(losses[:, place + 1].mean() / max(losses[:, 0].mean(), 1e-300)),
-                interval=(low, high),
+                interval=percentile_interval(ratios, 1 - 2 * LEVEL),
                 p=float(p[place]),
-                preferred=not screened and predicts and bool(level or preferred[place]),
+                preferred=not screened and predicts and (level or preferred[place]),
                 screened=screened,
             )
         )
@@ -214,29 +214,10 @@ def _losses(fitted: Fitted, targets: Array) -> Array:
     return (fitted.held_out - targets) ** 2
 
 
-def _resampled(losses: Array, generator: np.random.Generator) -> Array:
-    """Mean losses (resample, model) over rows drawn again with Poisson counts, the same for every model."""
-    parts = []
-    for _ in range(0, RESAMPLES, 100):
-        counts = generator.poisson(1.0, size=(100, len(losses))).astype(np.float64)
-        parts.append(counts @ losses / np.maximum(counts.sum(1, keepdims=True), 1.0))
-    return np.concatenate(parts)
-
-
 def _no_worse(graph: Array, dense: Array, mean: Array) -> bool:
     """Within the margin of dense, in 95 % of the resamples."""
     allowed = MARGIN * np.minimum(dense, np.maximum(mean - dense, 0.0))
     return float(np.mean(graph - dense > allowed)) <= LEVEL
-
-
-def _holm(p: Array) -> NDArray[np.bool_]:
-    """Which are below LEVEL, in order, each against LEVEL over the number of those left."""
-    accepted = np.zeros(len(p), dtype=bool)
-    for place, index in enumerate(np.argsort(p, kind="stable")):
-        if p[index] > LEVEL / (len(p) - place):
-            break
-        accepted[index] = True
-    return accepted
 
 
 def _choose(trials: Sequence[Trial], means: Array) -> Trial | None:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import stats
 
 from theodolite.graphs.graph import CompositionalGraph, Kind
+from theodolite.statistics.paired import LEVEL, above_zero
 from theodolite.structure.data.source import Array
 from theodolite.structure.result import Found
 from theodolite.structure.search.nesting import find_modules, turns
@@ -23,7 +24,6 @@ from theodolite.structure.surrogate.evidence import gather
 from theodolite.structure.surrogate.surrogate import MEMBERS, SurrogateSource, fit_surrogate
 
 Progress = Callable[[int, int], None]
-LEVEL = 0.05
 MOST = 6  # candidates
 SURE, TOGETHER = "pairs that interact beyond chance", "all variables together"
 NESTED = (SURE, TOGETHER)  # the readings in whose terms modules are looked for
@@ -135,7 +135,7 @@ def one_sign(targets: Array) -> bool:
 def predicts(source: SurrogateSource) -> bool:
     """Whether unseen rows are predicted better than by the mean, beyond chance."""
     better = (source.targets - source.middle) ** 2 - (source.targets - source.held_out()) ** 2
-    return bool(better.mean() > stats.norm.isf(LEVEL) * better.std() / np.sqrt(len(better)))
+    return above_zero(better)
 
 
 def _candidates(
