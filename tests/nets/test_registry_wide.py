@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from theodolite.field import FieldTensor, Modulus
+from theodolite.instruments.rank.field_sample import FieldSample
 from theodolite.instruments.rank.line_degree import line_degree
-from theodolite.instruments.rank.points import Draws
 from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.nets import nets
 from theodolite.nets.contract import Predictable
@@ -204,8 +204,8 @@ def test_the_degree_is_the_predicted_one(name, shape):
     for partition in {Partition.left_right(loaded.sites), Partition.interleaved(loaded.sites)}:
         for token in {0, loaded.sites - 1} if loaded.kind == "sequence" else {0}:
             function = ScalarFunction.of(loaded, token)
-            draws = Draws.make(function, partition, 3, 0, torch.device("cpu"))
-            assert line_degree(draws) == loaded.module.predict(partition, token).degree
+            sample = FieldSample.make(function, partition, 3, 0, torch.device("cpu"))
+            assert line_degree(sample) == loaded.module.predict(partition, token).degree
 
 
 @pytest.mark.parametrize("name", [n for n in ALL if not nets[n].polynomial])

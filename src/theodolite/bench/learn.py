@@ -147,7 +147,7 @@ def learn(
             save_every=save_every,
             weights=_weights_folder(store) if keep_weights else None,
             initial=None if checkpoint is None else Path(checkpoint).resolve(),
-            state_sizes={key: _state_size(store, *found) for key, found in planned.lanes.items()},
+            state_sizes={key: _state_size(store, *found) for key, found in planned.conditions.items()},
         )
         settings = {"device": device, **({} if chunk is None else {"chunk": chunk})}
         listener = listener or Listener()

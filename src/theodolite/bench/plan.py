@@ -13,7 +13,7 @@ from typing import Any
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.lab.cell import Cell
 from theodolite.lab.checkpoint import read_checkpoint
-from theodolite.lab.condition import TRAINING, lane
+from theodolite.lab.condition import TRAINING, condition
 from theodolite.lab.run_cells import place
 from theodolite.lab.work import check_weights
 from theodolite.nets.contract import nets
@@ -29,18 +29,18 @@ _PROCESS = uuid.uuid4().hex
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """`lanes`: by lane, the net and how it meets the task; `skipped`: why a pair of them has no cells."""
+    """`conditions`: by condition, the net and how it meets the task; `skipped`: why a pair of them has no cells."""
 
     cells: tuple[Cell, ...] = ()
     locations: Mapping[str, Any] = field(default_factory=dict)
-    lanes: Mapping[str, tuple[Net, Pairing]] = field(default_factory=dict)
+    conditions: Mapping[str, tuple[Net, Pairing]] = field(default_factory=dict)
     skipped: tuple[str, ...] = ()
 
     def __add__(self, other: TrainingPlan) -> TrainingPlan:
         return TrainingPlan(
             self.cells + other.cells,
             {**self.locations, **other.locations},
-            {**self.lanes, **other.lanes},
+            {**self.conditions, **other.conditions},
             self.skipped + other.skipped,
         )
 
@@ -70,7 +70,7 @@ def plan_training(
         for seed in seeds
         for r in rates
     )
-    return TrainingPlan(cells, {place(config): location(net)}, {lane(cells[0].config): (net, pairing)})
+    return TrainingPlan(cells, {place(config): location(net)}, {condition(cells[0].config): (net, pairing)})
 
 
 def location(net: Net) -> Any:

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from theodolite.lab.cell import Row
-from theodolite.lab.condition import lane
+from theodolite.lab.condition import condition
 from theodolite.statistics.intervals import mean_interval, wilson
 
 
 def summarise(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """One entry per net × task (× settings that differ), in the order of first appearance."""
-    lanes: dict[str, list[Row]] = {}
+    conditions: dict[str, list[Row]] = {}
     for row in rows:
-        lanes.setdefault(lane(row.cell.config), []).append(row)
-    return [_entry(members) for members in lanes.values()]
+        conditions.setdefault(condition(row.cell.config), []).append(row)
+    return [_entry(members) for members in conditions.values()]
 
 
 def _entry(rows: Sequence[Row]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput
-from theodolite.instruments.random_nets import call, draw_tokens, drawn, features_of, output_of
+from theodolite.instruments.random_nets import call, draw_tokens, features_of, output_of, random_net
 from theodolite.instruments.state_size import state_size
 from theodolite.measurement import Measurement, Provenance, seed_of
 from theodolite.nets.load import Blueprint, blueprint
@@ -62,7 +62,7 @@ def cost(
     if batch < 1:
         raise BadInput(f"a batch of {batch} inputs costs nothing: use at least 1")
     device, plan = resolve_device(device), blueprint(net, **shape)
-    bench = _Bench(plan, drawn(plan, seed, 0, device, torch.float32), batch, seed, device)
+    bench = _Bench(plan, random_net(plan, seed, 0, device, torch.float32), batch, seed, device)
     price = predicted_price(plan)
     found = {
         "parameters": bench.parameters(price),

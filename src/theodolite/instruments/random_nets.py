@@ -15,7 +15,7 @@ from theodolite.nets.load import Blueprint, seeded
 _NOISE = 0.02  # added to every weight, so that none that starts at 0 or 1 makes the net a special one
 
 
-def drawn(
+def random_net(
     plan: Blueprint,
     seed: int,
     draw: int,

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput, NotApplicable
-from theodolite.instruments.random_nets import draw_tokens, drawn, features_of, output_of
+from theodolite.instruments.random_nets import draw_tokens, features_of, output_of, random_net
 from theodolite.measurement import Measurement, Provenance, seed_of
 from theodolite.nets.contract import Symmetrical, Symmetry
 from theodolite.nets.load import Blueprint, blueprint
@@ -64,7 +64,7 @@ def equivariance(
     as_built: list[float] = []
     module = nn.Module()
     for draw in range(draws):
-        module = drawn(plan, seed, draw, device)
+        module = random_net(plan, seed, draw, device)
         generator = torch.Generator().manual_seed(seed_of(["symmetry", seed, draw]))
         x = draw_tokens(plan, module, inputs, _sites(plan, module), generator, device)
         if group == "time-shift":

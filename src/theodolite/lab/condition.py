@@ -10,6 +10,6 @@ from theodolite.measurement import canonical
 TRAINING = "training"  # the measure of a cell that `learn` runs
 
 
-def lane(config: Mapping[str, Any]) -> str:
+def condition(config: Mapping[str, Any]) -> str:
     """What members of one group have in common: everything but seed and rates."""
     return canonical({k: v for k, v in config.items() if k not in ("seed", "lr", "weight_decay")})

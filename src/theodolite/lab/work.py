@@ -17,7 +17,7 @@ from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
-from theodolite.lab.condition import TRAINING, lane
+from theodolite.lab.condition import TRAINING, condition
 from theodolite.lab.group import Group
 from theodolite.lab.run_cells import place, run
 from theodolite.measurement import Provenance, canonical
@@ -52,7 +52,7 @@ class Context:
     trial: Mapping[str, Any] | None = None
     weights: Path | None = None
     initial: Path | None = None  # weights to start from, instead of drawing them
-    state_sizes: Mapping[str, Any] = field(default_factory=dict)  # measured, by lane
+    state_sizes: Mapping[str, Any] = field(default_factory=dict)  # measured, by condition
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,14 @@ def _measure(group: Group, context: Context, stopping: Callable[[], bool]) -> It
 
 
 def plan(cells: list[Cell], settings: Mapping[str, Any], workers: int) -> list[Group]:
-    """Cells of one lane run together, spread over the workers where there are fewer lanes than those."""
-    lanes: dict[str, list[Cell]] = {}
+    """Cells of one condition run together, spread over the workers where there are fewer conditions than those."""
+    conditions: dict[str, list[Cell]] = {}
     for cell in cells:
-        lanes.setdefault(lane(cell.config) if cell.measure == TRAINING else cell.key, []).append(cell)
-    parts = max(1, workers // max(1, len(lanes)))
+        conditions.setdefault(condition(cell.config) if cell.measure == TRAINING else cell.key, []).append(cell)
+    parts = max(1, workers // max(1, len(conditions)))
     limit = _GROUP_LIMIT["cuda" if str(settings["device"]).startswith("cuda") else "cpu"]
     groups = []
-    for members in lanes.values():
+    for members in conditions.values():
         count = max(-(-len(members) // limit), min(parts, len(members)))
         size = -(-len(members) // count)
         groups += [Group.of(members[i : i + size], settings) for i in range(0, len(members), size)]
@@ -106,9 +106,9 @@ def plan(cells: list[Cell], settings: Mapping[str, Any], workers: int) -> list[G
 
 
 def trial_name(group: Group) -> str:
-    """Trials are shared by groups of one lane, size and place."""
+    """Trials are shared by groups of one condition, size and place."""
     config = dict(group.cells[0].config)
-    return canonical([lane(config), dict(group.settings), len(group.cells)])
+    return canonical([condition(config), dict(group.settings), len(group.cells)])
 
 
 def paired(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Pairing:
@@ -180,7 +180,7 @@ def _saved(group: Group, context: Context) -> tuple[State | None, Batching | Non
 def _batching(
     group: Group, context: Context, pairing: Pairing, rule: Rule, schedule: Schedule, device: torch.device
 ) -> tuple[Batching, Trial | None]:
-    """As the plan says, as an earlier trial of this lane found, or by a trial now."""
+    """As the plan says, as an earlier trial of this condition found, or by a trial now."""
     members, graphs = len(group.cells), device.type == "cuda"
     chunk = group.settings.get("chunk")
     if chunk is not None:
@@ -203,7 +203,7 @@ def _row(one: Finished, cell: Cell, group: Group, device: torch.device, context:
         "threads": torch.get_num_threads(),
         "provenance": asdict(Provenance.here(cell.seed, str(device))),
     }
-    result = {**one.result, "state_size": context.state_sizes.get(lane(cell.config))}
+    result = {**one.result, "state_size": context.state_sizes.get(condition(cell.config))}
     return Row(cell, result, None, facts)
 
 

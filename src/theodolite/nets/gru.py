@@ -11,7 +11,7 @@ from theodolite.nets.parts.recurrent import Recurrent, runs_alone, start_uniform
 
 
 class GRULayer(nn.Module):
-    """h_t = z h_{t−1} + (1 − z) tanh(W x_t + b + r U h_{t−1}); the gates stand in torch's order: r, z, new."""
+    """h_t = z h_{t−1} + (1 − z) tanh(W x_t + b + r U h_{t−1}); gates in torch's order: reset r, update z, candidate."""
 
     def __init__(self, features: int, width: int) -> None:
         super().__init__()
@@ -28,10 +28,10 @@ class GRULayer(nn.Module):
             return torch.gru(x, hidden[None], weights, True, 1, 0.0, False, False, True)[0]
         sizes, states = (2 * self.width, self.width), []
         for entering in self.into(x.transpose(0, 1)).unbind(0):
-            gates, new = entering.split(sizes, dim=-1)
-            gates_of_state, new_of_state = self.across(hidden).split(sizes, dim=-1)
-            reset, keep = torch.sigmoid(gates + gates_of_state).chunk(2, dim=-1)
-            hidden = torch.lerp(torch.tanh(torch.addcmul(new, reset, new_of_state)), hidden, keep)
+            gates, candidate = entering.split(sizes, dim=-1)
+            gates_of_state, candidate_of_state = self.across(hidden).split(sizes, dim=-1)
+            reset, update = torch.sigmoid(gates + gates_of_state).chunk(2, dim=-1)
+            hidden = torch.lerp(torch.tanh(torch.addcmul(candidate, reset, candidate_of_state)), hidden, update)
             states.append(hidden)
         return torch.stack(states, dim=1)
 
@@ -44,5 +44,5 @@ class GRULayer(nn.Module):
     defaults={"features": 4, "tokens": 8},
 )
 def gru(features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32) -> Recurrent:
-    """Of `depth` layers."""
+    """`depth` layers, each reading the states of the one below, and a linear readout of every token."""
     return Recurrent(GRULayer, features, outputs, depth, width)

@@ -11,7 +11,7 @@ from theodolite.nets.parts.recurrent import Recurrent, runs_alone, start_uniform
 
 
 class LSTMLayer(nn.Module):
-    """The gates stand in the order keep, admit, show, new: the first three share one sigmoid."""
+    """The gates stand in the order forget, input, output, candidate: the first three share one sigmoid."""
 
     def __init__(self, features: int, width: int) -> None:
         super().__init__()
@@ -30,17 +30,17 @@ class LSTMLayer(nn.Module):
             ]
         states = []
         for entering in self.into(x.transpose(0, 1)).unbind(0):  # tokens first: each is one block of memory
-            gates, new = (entering + self.across(hidden)).split((3 * self.width, self.width), dim=-1)
-            keep, admit, show = torch.sigmoid(gates).chunk(3, dim=-1)
-            cell = keep * cell + admit * torch.tanh(new)
-            hidden = show * torch.tanh(cell)
+            gates, candidate = (entering + self.across(hidden)).split((3 * self.width, self.width), dim=-1)
+            forget_gate, input_gate, output_gate = torch.sigmoid(gates).chunk(3, dim=-1)
+            cell = forget_gate * cell + input_gate * torch.tanh(candidate)
+            hidden = output_gate * torch.tanh(cell)
             states.append(hidden)
         return torch.stack(states, dim=1)
 
     def _as_torch(self, weight: Tensor) -> Tensor:
-        """The gates in the order of `torch.nn.LSTM`: admit, keep, new, show."""
-        keep, admit, show, new = weight.chunk(4, dim=0)
-        return torch.cat((admit, keep, new, show))
+        """The gates in the order of `torch.nn.LSTM`: input, forget, candidate, output."""
+        forget_gate, input_gate, output_gate, candidate = weight.chunk(4, dim=0)
+        return torch.cat((input_gate, forget_gate, candidate, output_gate))
 
 
 @register(
@@ -52,5 +52,5 @@ class LSTMLayer(nn.Module):
     defaults={"features": 4, "tokens": 8},
 )
 def lstm(features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32) -> Recurrent:
-    """Of `depth` layers."""
+    """`depth` layers, each reading the states of the one below, and a linear readout of every token."""
     return Recurrent(LSTMLayer, features, outputs, depth, width)

@@ -53,5 +53,5 @@ def rnn(
     width: int = 32,
     activation: str = "tanh",
 ) -> Recurrent:
-    """Of `depth` layers."""
+    """`depth` layers, each reading the states of the one below, and a linear readout of every token."""
     return Recurrent(partial(RNNLayer, activation=activation), features, outputs, depth, width)

@@ -11,7 +11,7 @@ from torch import nn
 
 from theodolite.claims.expressivity.log_law import amplified, first_symbol_changes, log_law
 from theodolite.errors import BadInput, NotApplicable
-from theodolite.instruments.random_nets import drawn
+from theodolite.instruments.random_nets import random_net
 from theodolite.nets.load import blueprint
 
 
@@ -57,7 +57,7 @@ def test_nested_averages_follow_the_power_of_the_logarithm(depth):
 def test_one_input_gives_the_change_at_every_length():
     """Against inputs that are cut off, one length at a time; and the fused attention against the plain one."""
     plan = blueprint("transformer", causal=True, positions="none", outputs=3)
-    module = drawn(plan, 0, 0, torch.device("cpu"))
+    module = random_net(plan, 0, 0, torch.device("cpu"))
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(2, 40, 4, generator=generator, dtype=torch.float64)
     fresh = torch.randn(2, 4, generator=generator, dtype=torch.float64)

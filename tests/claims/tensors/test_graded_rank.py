@@ -12,8 +12,8 @@ from theodolite.claims.tensors.graded_blocks import AttentionForms, Side, block_
 from theodolite.claims.tensors.graded_rank import BlockRank, graded_rank
 from theodolite.errors import BadInput
 from theodolite.field import Modulus, solve
+from theodolite.instruments.rank.field_sample import FieldSample
 from theodolite.instruments.rank.pair_matrix import pair_matrix
-from theodolite.instruments.rank.points import Draws
 from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.measures import measure
 from theodolite.nets.load import load
@@ -73,14 +73,14 @@ def test_each_part_is_the_coefficient_that_interpolation_finds_in_the_registered
         "self-attention", depth=depth, width=width, heads=heads, attention_width=inner, tokens=n + m, **arguments
     )
     split = Partition.parse(side_by_side(n, m), n + m)
-    draws = Draws.make(ScalarFunction.of(subject, 0), split, 7, 0, torch.device("cpu"))
-    modulus, total, points = draws.modulus, hops(depth), 5
-    a, b = draws.points("a", points), draws.points("b", points)
+    sample = FieldSample.make(ScalarFunction.of(subject, 0), split, 7, 0, torch.device("cpu"))
+    modulus, total, points = sample.modulus, hops(depth), 5
+    a, b = sample.points("a", points), sample.points("b", points)
     scales = range(1, total + 2)  # of the tokens; S_B is scaled by their squares
-    values = torch.stack([pair_matrix(draws.evaluate(), a, modulus.reduce(t * b), split).flatten() for t in scales])
+    values = torch.stack([pair_matrix(sample.evaluate(), a, modulus.reduce(t * b), split).flatten() for t in scales])
     vandermonde = modulus.centred(torch.tensor([[t ** (2 * c) for c in range(total + 1)] for t in scales]))
     coefficients = solve(vandermonde, values, modulus).view(total + 1, points, points)
-    weights = {name: weight.residues for name, weight in draws.weights().items()}
+    weights = {name: weight.residues for name, weight in sample.weights().items()}
     forms = AttentionForms.of(weights, modulus, depth, heads)
     grams = [torch.einsum("pnf,png->pfg", side, side) for side in (a, b)]
     sides = [Side(modulus.reduce(gram), side[:, 0]) for gram, side in zip(grams, (a, b), strict=True)]

@@ -470,10 +470,10 @@ def test_pivots_in_any_order(monkeypatch, limit):
     monkeypatch.setattr(certificates, "BY_MINOR", limit)
     kept = []
     exact_rank(load("self-attention", **SHAPE), points=20, repeats=1, keep=kept.append)
-    draws = kept[0].draws
-    matrix = pair_matrix(draws.evaluate(), draws.points("a", 20), draws.points("b", 20), draws.partition)
+    sample = kept[0].sample
+    matrix = pair_matrix(sample.evaluate(), sample.points("a", 20), sample.points("b", 20), sample.partition)
     rows, columns = (torch.randperm(20, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
-    done = eliminate(matrix[rows][:, columns], draws.modulus)
+    done = eliminate(matrix[rows][:, columns], sample.modulus)
     done = replace(done, rows=rows[done.rows], columns=columns[done.columns])
     assert done.pivot_rows.tolist() != sorted(done.pivot_rows.tolist())
     document = certificates.certificate(replace(kept[0], elimination=done))

@@ -14,7 +14,7 @@ from torch import nn
 from tests.theory import modular
 from theodolite.instruments.rank import exact as rank_module
 from theodolite.instruments.rank.exact import SURPLUS, failure_probability
-from theodolite.instruments.rank.points import Draws
+from theodolite.instruments.rank.field_sample import FieldSample
 from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.instruments.rank.separation import separation_rank
 from theodolite.nets.contract import nets
@@ -311,13 +311,13 @@ def test_failure_probability_without_surplus_is_one():
 
 def test_points_by_any_part_of_their_stream():
     subject = load("self-attention", tokens=5, features=3)
-    draws = Draws.make(ScalarFunction.of(subject), Partition((0, 3), (1, 2, 4)), 2, 0, torch.device("cpu"))
-    a = draws.points("a", 9)
+    sample = FieldSample.make(ScalarFunction.of(subject), Partition((0, 3), (1, 2, 4)), 2, 0, torch.device("cpu"))
+    a = sample.points("a", 9)
     assert a.shape == (9, 2, 3)
-    assert draws.points("b", 9).shape == (9, 3, 3)
-    assert torch.equal(draws.points("a", 9, start=4), a[4:])
-    assert torch.equal(draws.chosen("a", torch.tensor([1, 5, 6])), a[[1, 5, 6]])
-    assert not torch.equal(draws.points("b", 9)[:, :2], a)
+    assert sample.points("b", 9).shape == (9, 3, 3)
+    assert torch.equal(sample.points("a", 9, start=4), a[4:])
+    assert torch.equal(sample.chosen("a", torch.tensor([1, 5, 6])), a[[1, 5, 6]])
+    assert not torch.equal(sample.points("b", 9)[:, :2], a)
 
 
 def test_progress_adds_up_to_the_whole():

@@ -5,18 +5,18 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput
+from theodolite.instruments.rank.field_sample import FieldSample
 from theodolite.instruments.rank.line_degree import line_degree, mixing
-from theodolite.instruments.rank.points import Draws
 from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.nets.load import load
 from theodolite.partition import Partition
 from theodolite.theory.attention import mixing as predicted_mixing
 
 
-def draws(net, prime=None, token=None, **shape) -> Draws:
+def sample(net, prime=None, token=None, **shape) -> FieldSample:
     subject = load(net, **shape)
     partition = Partition.left_right(subject.sites)
-    return Draws.make(ScalarFunction.of(subject, token), partition, 1, 0, torch.device("cpu"), prime)
+    return FieldSample.make(ScalarFunction.of(subject, token), partition, 1, 0, torch.device("cpu"), prime)
 
 
 class Monomial(nn.Module):
@@ -33,7 +33,7 @@ class Monomial(nn.Module):
 @pytest.mark.parametrize("power", [2, 3, 17, 47, 48, 63, 64, 65, 200, 300])
 def test_the_degree_of_a_power(power):
     """Through the lengths at which the line is made longer."""
-    assert line_degree(draws(Monomial, features=2, power=power)) == power
+    assert line_degree(sample(Monomial, features=2, power=power)) == power
 
 
 def test_a_constant_and_a_linear_function():
@@ -41,20 +41,20 @@ def test_a_constant_and_a_linear_function():
         def forward(self, x):
             return x[:, 0] * 0 + 5
 
-    assert line_degree(draws(Constant(), features=2)) == 0
-    assert line_degree(draws(Monomial, features=2, power=1)) == 1
-    assert line_degree(draws(Monomial, features=2, power=3, factor=0)) == 0
+    assert line_degree(sample(Constant(), features=2)) == 0
+    assert line_degree(sample(Monomial, features=2, power=1)) == 1
+    assert line_degree(sample(Monomial, features=2, power=3, factor=0)) == 0
 
 
 def test_a_degree_beyond_the_prime_is_refused():
     with pytest.raises(BadInput, match="too large to be found modulo 101"):
-        line_degree(draws(Monomial, features=2, power=60, prime=101))
+        line_degree(sample(Monomial, features=2, power=60, prime=101))
 
 
 @pytest.mark.parametrize(("depth", "tokens"), [(1, 4), (2, 6)])
 def test_attention_mixes_one_more_than_the_degree_in_s(depth, tokens):
     """(3^L − 1)/2 + 1 input vectors: 2 at depth 1, 5 at depth 2."""
-    found = mixing(draws("self-attention", depth=depth, width=2, tokens=tokens), tokens)
+    found = mixing(sample("self-attention", depth=depth, width=2, tokens=tokens), tokens)
     assert found == predicted_mixing(depth) == {1: 2, 2: 5}[depth]
 
 
@@ -70,17 +70,17 @@ class Terms(nn.Module):
 
 
 def test_mixing_counts_the_longest_term():
-    assert mixing(draws(Terms, tokens=4, features=2), 4) == 3
-    assert mixing(draws(Terms, tokens=5, features=2, token=3), 5) == 3
-    assert mixing(draws(Terms, tokens=4, features=2), 3) == 3, "the sets grow from the token that is read"
-    assert mixing(draws(Terms, tokens=4, features=2), 2) == 0
-    assert mixing(draws("conv-circuit", tokens=4), 4) == 4
-    assert mixing(draws("recurrent-circuit", tokens=5, width=2), 5) == 5
-    assert mixing(draws("recurrent-circuit", tokens=5, width=2, token=1), 5) == 2
+    assert mixing(sample(Terms, tokens=4, features=2), 4) == 3
+    assert mixing(sample(Terms, tokens=5, features=2, token=3), 5) == 3
+    assert mixing(sample(Terms, tokens=4, features=2), 3) == 3, "the sets grow from the token that is read"
+    assert mixing(sample(Terms, tokens=4, features=2), 2) == 0
+    assert mixing(sample("conv-circuit", tokens=4), 4) == 4
+    assert mixing(sample("recurrent-circuit", tokens=5, width=2), 5) == 5
+    assert mixing(sample("recurrent-circuit", tokens=5, width=2, token=1), 5) == 2
 
 
 def test_mixing_that_cannot_be_measured_is_refused():
     with pytest.raises(BadInput, match="use at least 5 tokens"):
-        mixing(draws(Terms, tokens=4, features=2), 5)
+        mixing(sample(Terms, tokens=4, features=2), 5)
     with pytest.raises(BadInput, match="at most 20"):
-        mixing(draws("self-attention", depth=1, tokens=30), 21)
+        mixing(sample("self-attention", depth=1, tokens=30), 21)

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput, NotApplicable
-from theodolite.instruments.random_nets import draw_tokens, drawn, output_of
+from theodolite.instruments.random_nets import draw_tokens, output_of, random_net
 from theodolite.measurement import Measurement, Provenance, seed_of
 from theodolite.nets.contract import Influenced
 from theodolite.nets.load import Blueprint, blueprint
@@ -102,7 +102,7 @@ def _curve(
     """log(change·n), its median over the inputs and over the lengths n … 2n of every octave."""
     length = 2 * octaves[-1]
     sizes = {"tokens": length}
-    module = amplified(drawn(plan, seed, draw, device, sizes=sizes), gain)
+    module = amplified(random_net(plan, seed, draw, device, sizes=sizes), gain)
     generator = torch.Generator().manual_seed(seed_of(["log law", seed, draw]))
     x = draw_tokens(plan, module, inputs, length, generator, device)
     fresh = draw_tokens(plan, module, inputs, 1, generator, device)
@@ -152,7 +152,7 @@ def _compared(logs: np.ndarray, lengths: Sequence[float], powers: int) -> tuple[
 
 
 def _predicted(plan: Blueprint, seed: int, device: torch.device, length: int) -> int | None:
-    module = drawn(plan, seed, 0, device, sizes={"tokens": length})
+    module = random_net(plan, seed, 0, device, sizes={"tokens": length})
     law = module.influence() if isinstance(module, Influenced) else None
     return None if law is None or law.law != "power" or law.exponent != -1 else law.log_power
 

@@ -23,8 +23,8 @@ from theodolite.errors import BadInput, CertificateRefused, TheodoliteError
 from theodolite.field import Modulus, draw_residues, product
 from theodolite.field.draw import RULE
 from theodolite.instruments.rank.exact import SMALLEST_PRIME, Repeat
+from theodolite.instruments.rank.field_sample import FieldSample
 from theodolite.instruments.rank.pair_matrix import pair_matrix, tiles
-from theodolite.instruments.rank.points import Draws
 from theodolite.instruments.rank.result import predict
 from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.measurement import canonical
@@ -62,9 +62,9 @@ class Verified:
 
 def certificate(repeat: Repeat) -> dict[str, Any]:
     """The certificate of one repeat of an exact measurement."""
-    draws, done = repeat.draws, repeat.elimination
-    subject = draws.function.subject
-    if draws.own_weights:
+    sample, done = repeat.sample, repeat.elimination
+    subject = sample.function.subject
+    if sample.own_weights:
         raise BadInput("a certificate repeats its weights by the draw rule: measure with --weights drawn to get one")
     if repeat.rank == 0:
         raise BadInput("a separation rank of 0 needs no certificate: the function is 0 at every drawn point")
@@ -81,24 +81,24 @@ def certificate(repeat: Repeat) -> dict[str, Any]:
         "kind": subject.kind,
         "sites": subject.sites,
         "features": subject.features,
-        "token": draws.function.token,
-        "entry": draws.function.entry,
-        "partition": {"a": list(draws.partition.a), "b": list(draws.partition.b)},
-        "prime": draws.modulus.p,
+        "token": sample.function.token,
+        "entry": sample.function.entry,
+        "partition": {"a": list(sample.partition.a), "b": list(sample.partition.b)},
+        "prime": sample.modulus.p,
         "draw_rule": RULE,
-        "seed": draws.seed,
-        "repeat": draws.repeat,
+        "seed": sample.seed,
+        "repeat": sample.repeat,
         "rank": repeat.rank,
         "rows": _ranges(rows),
         "columns": _ranges(columns),
     }
     solutions = None
     if repeat.rank > BY_MINOR:
-        if draws.modulus.p < SMALLEST_PRIME:
+        if sample.modulus.p < SMALLEST_PRIME:
             raise BadInput(f"a certificate of rank {repeat.rank} needs a prime of at least {SMALLEST_PRIME:,}")
-        right = _right_hand_sides(header, draws.modulus, draws.device)
-        in_pivot_order = done.solve(right[torch.argsort(row_order).to(draws.device)])
-        found = draws.modulus.canonical(in_pivot_order)[column_order.to(draws.device)]
+        right = _right_hand_sides(header, sample.modulus, sample.device)
+        in_pivot_order = done.solve(right[torch.argsort(row_order).to(sample.device)])
+        found = sample.modulus.canonical(in_pivot_order)[column_order.to(sample.device)]
         solutions = found.T.cpu().tolist()
     body = {"header": header, "solutions": solutions}
     return {"format": FORMAT, "version": VERSION, **body, "digest": _digest(body)}
@@ -113,18 +113,18 @@ def verify(
     """Check a certificate; `net` is needed for a net of the user's own. Raises `CertificateRefused` with the reason."""
     started = time.perf_counter()
     header, solutions = _read(document)
-    draws = _draws(header, net, device)
+    sample = _sample(header, net, device)
     try:
-        draws.evaluate()(draws.whole("trial", 1))
+        sample.evaluate()(sample.whole("trial", 1))
     except BadInput as error:
         raise CertificateRefused(f"its net cannot be evaluated as it states: {error}") from error
-    rank, modulus = header["rank"], draws.modulus
-    a = draws.chosen("a", _indices(header["rows"]))
-    b = draws.chosen("b", _indices(header["columns"]))
+    rank, modulus = header["rank"], sample.modulus
+    a = sample.chosen("a", _indices(header["rows"]))
+    b = sample.chosen("b", _indices(header["columns"]))
     report = (lambda share: progress(f"evaluating {rank:,} × {rank:,} points", share)) if progress else None
     if rank <= BY_MINOR:
         require_memory(8 * rank * rank * 8, torch.device("cpu"), f"the {rank:,} × {rank:,} minor in python-flint")
-        minor = pair_matrix(draws.evaluate(), a, b, draws.partition, report)
+        minor = pair_matrix(sample.evaluate(), a, b, sample.partition, report)
         found = _flint_rank(modulus.canonical(minor).cpu(), modulus.p)
         if found != rank:
             raise CertificateRefused(f"the minor it names has rank {found}, not {rank}: the certificate proves nothing")
@@ -134,14 +134,14 @@ def verify(
             raise CertificateRefused(
                 f"the prime {modulus.p} is too small for a check by solutions: it must be at least {SMALLEST_PRIME:,}"
             )
-        _check_solutions(draws, header, solutions, a, b, report)
+        _check_solutions(sample, header, solutions, a, b, report)
         method, doubt = f"solutions of {SYSTEMS} linear systems, checked row by row", float(modulus.p) ** -SYSTEMS
-    predicted = predict(draws.function, draws.partition)
+    predicted = predict(sample.function, sample.partition)
     cap = predicted.cap if predicted else None
     return Verified(
         net=header["net"],
         shape=header["shape"],
-        partition=str(draws.partition),
+        partition=str(sample.partition),
         lower_bound=rank,
         prime=modulus.p,
         cap=cap,
@@ -180,7 +180,7 @@ def _read(document: Any) -> tuple[dict[str, Any], list[list[int]] | None]:
     return header, solutions
 
 
-def _draws(header: dict[str, Any], net: str | nn.Module | None, device: str | torch.device) -> Draws:
+def _sample(header: dict[str, Any], net: str | nn.Module | None, device: str | torch.device) -> FieldSample:
     device = resolve_device(device)
     subject = _subject(header, net)
     subject.module.to(device)
@@ -192,7 +192,7 @@ def _draws(header: dict[str, Any], net: str | nn.Module | None, device: str | to
         if partition.sites != subject.sites:
             raise CertificateRefused(f"its partition has {partition.sites} sites and the net {subject.sites}")
         function = ScalarFunction.of(subject, header["token"], header["entry"])
-        return Draws.make(function, partition, header["seed"], header["repeat"], device, header["prime"])
+        return FieldSample.make(function, partition, header["seed"], header["repeat"], device, header["prime"])
     except CertificateRefused:
         raise
     except (TheodoliteError, KeyError, TypeError) as error:
@@ -230,19 +230,24 @@ def _subject(header: dict[str, Any], net: str | nn.Module | None) -> Subject:
 
 
 def _check_solutions(
-    draws: Draws, header: dict[str, Any], solutions: Any, a: Tensor, b: Tensor, report: Callable[[float], None] | None
+    sample: FieldSample,
+    header: dict[str, Any],
+    solutions: Any,
+    a: Tensor,
+    b: Tensor,
+    report: Callable[[float], None] | None,
 ) -> None:
-    rank, m = header["rank"], draws.modulus
+    rank, m = header["rank"], sample.modulus
     try:
-        x = m.centred(torch.tensor(solutions, dtype=torch.int64)).to(draws.device)
+        x = m.centred(torch.tensor(solutions, dtype=torch.int64)).to(sample.device)
     except (TypeError, ValueError, RuntimeError):
         raise CertificateRefused("its solutions are not lists of whole numbers") from None
     if x.shape != (SYSTEMS, rank):
         raise CertificateRefused(f"it needs {SYSTEMS} solutions of length {rank}")
     x = x.T.contiguous()
-    wanted = _right_hand_sides(header, m, draws.device)
+    wanted = _right_hand_sides(header, m, sample.device)
     total = torch.zeros_like(wanted)
-    for top, left, tile in tiles(draws.evaluate(), a, b, draws.partition):
+    for top, left, tile in tiles(sample.evaluate(), a, b, sample.partition):
         band = slice(top, top + tile.shape[0])
         part = product(tile, x[left : left + tile.shape[1]], m)
         total[band] = m.reduce_(total[band] + part)

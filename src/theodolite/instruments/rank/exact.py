@@ -21,9 +21,9 @@ import torch
 from theodolite.device import device_name, free_bytes, require_memory, resolve_device
 from theodolite.errors import BadInput, NotEnoughMemory
 from theodolite.field import Elimination, eliminate
+from theodolite.instruments.rank.field_sample import FieldSample
 from theodolite.instruments.rank.line_degree import line_degree
 from theodolite.instruments.rank.pair_matrix import pair_matrix
-from theodolite.instruments.rank.points import Draws
 from theodolite.instruments.rank.result import RankResult, described, predict, predicted_fields
 from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.measurement import Provenance
@@ -41,7 +41,7 @@ _FIRST = 448  # points of a first look when the cap is far away: with the surplu
 class Repeat:
     """One prime, one draw of weights, one set of points."""
 
-    draws: Draws
+    sample: FieldSample
     points: int
     elimination: Elimination
     evaluate_seconds: float
@@ -82,7 +82,7 @@ def exact_rank(
     _check(subject, points, max_points, repeats)
     split = Partition.parse(partition, subject.sites)
     function = ScalarFunction.of(subject, token, entry)
-    first = Draws.make(function, split, seed, 0, device, prime, own_weights)
+    first = FieldSample.make(function, split, seed, 0, device, prime, own_weights)
     function.check(first.evaluate(), first.whole("trial", 6))
     predicted = predict(function, split)
     degree = predicted.degree if predicted else line_degree(first)
@@ -90,9 +90,9 @@ def exact_rank(
     limit = points or max_points or _affordable(device)
     found: list[Repeat] = []
     for number in range(repeats):
-        draws = first if number == 0 else Draws.make(function, split, seed, number, device, prime, own_weights)
+        sample = first if number == 0 else FieldSample.make(function, split, seed, number, device, prime, own_weights)
         guess = max((r.rank for r in found), default=None)
-        repeat = _grow(draws, points, limit, cap, guess, progress)
+        repeat = _grow(sample, points, limit, cap, guess, progress)
         if keep is not None and (guess is None or repeat.rank > guess):
             keep(repeat)
         found.append(_light(repeat))
@@ -101,7 +101,7 @@ def exact_rank(
 
 
 def _grow(
-    draws: Draws, fixed: int | None, limit: int, cap: int | None, guess: int | None, progress: Progress | None
+    sample: FieldSample, fixed: int | None, limit: int, cap: int | None, guess: int | None, progress: Progress | None
 ) -> Repeat:
     """Add points until enough of them are surplus; stop at `limit` with a lower bound only."""
     enough = limit if cap is None else min(limit, cap + SURPLUS)
@@ -112,7 +112,7 @@ def _grow(
     else:
         count = enough if enough <= 2048 else _FIRST + SURPLUS
     while True:
-        repeat = _measure(draws, count, progress)
+        repeat = _measure(sample, count, progress)
         if fixed or repeat.surplus >= SURPLUS or count >= enough:
             return repeat
         short = repeat.surplus == 0
@@ -120,26 +120,26 @@ def _grow(
         count = min(enough, 2 * count if short else count + SURPLUS)
 
 
-def _measure(draws: Draws, count: int, progress: Progress | None) -> Repeat:
-    require_memory(8 * count * count, draws.device, f"a matrix of {count:,} × {count:,} points")
-    label = f"repeat {draws.repeat + 1}: {count:,} × {count:,} points"
+def _measure(sample: FieldSample, count: int, progress: Progress | None) -> Repeat:
+    require_memory(8 * count * count, sample.device, f"a matrix of {count:,} × {count:,} points")
+    label = f"repeat {sample.repeat + 1}: {count:,} × {count:,} points"
     tick = time.perf_counter()
     report = (lambda share: progress(f"{label}, evaluating", share)) if progress else None
-    a, b = draws.points("a", count), draws.points("b", count)
+    a, b = sample.points("a", count), sample.points("b", count)
     try:
-        matrix = pair_matrix(draws.evaluate(), a, b, draws.partition, report)
-        _synchronise(draws.device)
+        matrix = pair_matrix(sample.evaluate(), a, b, sample.partition, report)
+        _synchronise(sample.device)
         tock = time.perf_counter()
         if progress:
             progress(f"{label}, eliminating", 0.0)
-        elimination = eliminate(matrix, draws.modulus, overwrite=True)
-        _synchronise(draws.device)
+        elimination = eliminate(matrix, sample.modulus, overwrite=True)
+        _synchronise(sample.device)
     except torch.OutOfMemoryError:
         raise NotEnoughMemory(
-            f"{count:,} points need more than the matrix's {8 * count * count / 2**30:.1f} GiB on {draws.device}: "
+            f"{count:,} points need more than the matrix's {8 * count * count / 2**30:.1f} GiB on {sample.device}: "
             "use fewer points or a smaller net"
         ) from None
-    return Repeat(draws, count, elimination, tock - tick, time.perf_counter() - tock)
+    return Repeat(sample, count, elimination, tock - tick, time.perf_counter() - tock)
 
 
 def _light(repeat: Repeat) -> Repeat:
@@ -165,9 +165,9 @@ def _result(
     saturated = theory["saturated"]
     if theory["cap"] is not None and rank > theory["cap"]:
         raise AssertionError(f"rank {rank} above the cap {theory['cap']}: the cap's proof does not cover this net")
-    doubt = 0.0 if saturated else max(failure_probability(r.points, r.rank, degree, r.draws.modulus.p) for r in found)
+    doubt = 0.0 if saturated else max(failure_probability(r.points, r.rank, degree, r.sample.modulus.p) for r in found)
     enough = all(r.surplus >= SURPLUS for r in found) and doubt <= LARGEST_DOUBT
-    enough = enough and min(r.draws.modulus.p for r in found) >= SMALLEST_PRIME
+    enough = enough and min(r.sample.modulus.p for r in found) >= SMALLEST_PRIME
     agree = len(found) > 1 and len(set(ranks)) == 1 and enough
     return RankResult(
         **described(function, partition),
@@ -177,7 +177,7 @@ def _result(
         exact=saturated or agree,
         lower_bound=rank,
         failure_probability=doubt,
-        primes=tuple(r.draws.modulus.p for r in found),
+        primes=tuple(r.sample.modulus.p for r in found),
         points=max(r.points for r in found),
         ranks=tuple(ranks),
         degree=degree,

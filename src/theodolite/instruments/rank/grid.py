@@ -16,7 +16,7 @@ from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput
 from theodolite.field import draw_residues, rank
 from theodolite.field.draw import draw_words
-from theodolite.instruments.rank.points import Draws
+from theodolite.instruments.rank.field_sample import FieldSample
 from theodolite.instruments.rank.result import RankResult, described, predict, predicted_fields
 from theodolite.instruments.rank.scalar import Evaluate, ScalarFunction
 from theodolite.measurement import Provenance
@@ -75,20 +75,20 @@ def grid_rank(
     function = ScalarFunction.of(subject, token, entry)
     ranks, primes = [], []
     for repeat in range(repeats):
-        draws = Draws.make(function, split, seed, repeat, device, prime, own_weights)
+        sample = FieldSample.make(function, split, seed, repeat, device, prime, own_weights)
         if subject.vocab:
             vectors = torch.arange(templates, dtype=torch.float64, device=device).view(-1, 1)
         else:
             shape = (templates, subject.features)
-            vectors = draw_residues(f"{seed}/{repeat}/templates", shape, draws.modulus, device=device)
-        evaluate = draws.evaluate()
+            vectors = draw_residues(f"{seed}/{repeat}/templates", shape, sample.modulus, device=device)
+        evaluate = sample.evaluate()
         if repeat == 0:
             trial = draw_words("trial", 6 * split.sites, device=device).remainder(templates)
             ids = vectors[trial.view(6, split.sites)]
-            function.check(evaluate, ids if subject.vocab else draws.whole("trial", 6))
+            function.check(evaluate, ids if subject.vocab else sample.whole("trial", 6))
         matrix = matricise(grid_tensor(evaluate, vectors, split.sites), split)
-        ranks.append(rank(matrix, draws.modulus))
-        primes.append(draws.modulus.p)
+        ranks.append(rank(matrix, sample.modulus))
+        primes.append(sample.modulus.p)
     found, predicted = max(ranks), predict(function, split)
     theory = predicted_fields(predicted, found)
     return RankResult(

@@ -7,21 +7,21 @@ from itertools import product as cartesian
 import torch
 
 from theodolite.errors import BadInput
-from theodolite.instruments.rank.points import Draws
+from theodolite.instruments.rank.field_sample import FieldSample
 
 _LARGEST = 1 << 14
 
 
-def line_degree(draws: Draws) -> int:
+def line_degree(sample: FieldSample) -> int:
     """The degree of t ↦ y(u + t·v) for drawn u, v: the total degree of y but for a chance of at most degree/p.
 
     Exact for the drawn line: the polynomial has degree k when its k-th finite difference is the last that is not 0.
     """
-    m, evaluate = draws.modulus, draws.evaluate()
-    origin, direction = draws.whole("line", 2)
+    m, evaluate = sample.modulus, sample.evaluate()
+    origin, direction = sample.whole("line", 2)
     size = 64
     while True:
-        steps = torch.arange(size, dtype=torch.float64, device=draws.device).view(-1, 1, 1)
+        steps = torch.arange(size, dtype=torch.float64, device=sample.device).view(-1, 1, 1)
         values = evaluate(m.reduce_(origin + m.reduce_(steps * direction)))
         found = 0
         for k in range(size):
@@ -36,22 +36,22 @@ def line_degree(draws: Draws) -> int:
         size *= 4
 
 
-def mixing(draws: Draws, most: int) -> int:
+def mixing(sample: FieldSample, most: int) -> int:
     """The largest number of tokens, up to `most`, whose values some term of y multiplies together.
 
     Inclusion–exclusion: the alternating sum of y over all subsets of a set of tokens (the others 0) keeps just the
     terms that hold every token of the set. The sets grow from the token that is read.
     """
-    sites, token = draws.partition.sites, draws.function.token
+    sites, token = sample.partition.sites, sample.function.token
     if most > sites:
         raise BadInput(f"{most} tokens cannot be told apart with {sites}: use at least {most} tokens")
     if most > 20:
         raise BadInput(f"inclusion–exclusion over {most} tokens needs 2^{most} evaluations: use at most 20")
-    m, evaluate = draws.modulus, draws.evaluate()
-    x = draws.whole("mixing", 1)[0]
+    m, evaluate = sample.modulus, sample.evaluate()
+    x = sample.whole("mixing", 1)[0]
     chosen = [token, *(i for i in range(sites) if i != token)][:most]
-    subsets = torch.tensor(list(cartesian((0.0, 1.0), repeat=most)), dtype=torch.float64, device=draws.device)
-    mask = torch.zeros(len(subsets), sites, 1, dtype=torch.float64, device=draws.device)
+    subsets = torch.tensor(list(cartesian((0.0, 1.0), repeat=most)), dtype=torch.float64, device=sample.device)
+    mask = torch.zeros(len(subsets), sites, 1, dtype=torch.float64, device=sample.device)
     mask[:, chosen, 0] = subsets
     values = torch.cat([evaluate(part * x) for part in mask.split(1 << 12)])
     # Möbius transform over the lattice of subsets, one token at a time.

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput, NotApplicable, TheodoliteError
-from theodolite.instruments.random_nets import draw_tokens, drawn, output_of
+from theodolite.instruments.random_nets import draw_tokens, output_of, random_net
 from theodolite.instruments.sensitivity.influence import decay, logit_range, profile_distances, reach
 from theodolite.measurement import Measurement, Provenance, seed_of
 from theodolite.nets.contract import Influenced
@@ -70,7 +70,7 @@ def sensitivity(
     generator = np.random.default_rng(seed_of(["bootstrap", seed]))
     slope, interval, fitted = power_law(median, kept, FLOOR, generator)
     first_slope, first_interval, _ = power_law(first, kept, FLOOR, generator)
-    module = drawn(plan, seed, 0, device, sizes=_sized(plan, kept[-1]))
+    module = random_net(plan, seed, 0, device, sizes=_sized(plan, kept[-1]))
     law = influence_law(module)
     circular = law is not None and law.circular
     reached = _reach(plan, module, seed, kept[-1], device, circular)
@@ -136,7 +136,7 @@ def _sample(
     median, mean, first = [], [], []
     for length in lengths:
         try:
-            module = drawn(plan, seed, draw, device, sizes=_sized(plan, length))
+            module = random_net(plan, seed, draw, device, sizes=_sized(plan, length))
             if not median:
                 unit, by_token = _unit(plan, module, length, generator, device)
                 tokens = draw_tokens(plan, module, inputs, 2 * places + 3, generator, device)
@@ -203,7 +203,7 @@ def _profile(
     places = [length - 1 - distance for distance in distances]
     rows = []
     for draw, sample in enumerate(samples):
-        module = drawn(plan, seed, draw, device, sizes=_sized(plan, length))
+        module = random_net(plan, seed, draw, device, sizes=_sized(plan, length))
         generator = torch.Generator().manual_seed(seed_of(["profile", seed, draw]))
         tokens = draw_tokens(plan, module, inputs, 2 * len(places) + 1, generator, device)
         changes = _changes(plan, module, length, places, tokens, generator) / sample.unit

@@ -19,7 +19,7 @@ from theodolite.lab.work import Context, Update, work
 
 
 @dataclass(frozen=True)
-class _Lane:
+class _Running:
     group: str
     updates: Iterator[Update]
     stream: AbstractContextManager[object]
@@ -30,44 +30,44 @@ class Streams:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._lanes: list[_Lane] = []
+        self._running: list[_Running] = []
         self._idle: list[torch.cuda.Stream] = []
         self._stopping = False
 
     @property
     def free(self) -> int:
-        return self.workers - len(self._lanes)
+        return self.workers - len(self._running)
 
     def submit(self, group: Group, context: Context) -> None:
         eager = replace(context, quiet=0.0)  # a turn is one block: no stream runs dry while another is fed
         updates = work(group, eager, lambda: self._stopping)
-        self._lanes.append(_Lane(group.id, updates, self._stream(group.settings["device"])))
+        self._running.append(_Running(group.id, updates, self._stream(group.settings["device"])))
 
     def poll(self, timeout: float) -> list[Message]:
         messages: list[Message] = []
-        for lane in list(self._lanes):
+        for running in list(self._running):
             try:
-                with lane.stream:
-                    update = next(lane.updates, None)
+                with running.stream:
+                    update = next(running.updates, None)
             except Exception as error:
-                messages.append(failed(lane.group, error))
-                self._end(lane)
+                messages.append(failed(running.group, error))
+                self._end(running)
                 continue
             if update is not None:
                 messages.append(update)
             if update is None or update.done:
-                self._end(lane)
+                self._end(running)
         return messages
 
     def drop(self, group: str) -> None:
-        for lane in [lane for lane in self._lanes if lane.group == group]:
-            self._end(lane)
+        for running in [running for running in self._running if running.group == group]:
+            self._end(running)
 
     def stop(self) -> list[Message]:
         """Let what runs save its state."""
         self._stopping = True
         messages: list[Message] = []
-        while self._lanes:
+        while self._running:
             messages += self.poll(0)
         return messages
 
@@ -78,7 +78,7 @@ class Streams:
             return nullcontext()
         return torch.cuda.stream(self._idle.pop() if self._idle else torch.cuda.Stream(device))
 
-    def _end(self, lane: _Lane) -> None:
-        self._lanes.remove(lane)
-        if isinstance(lane.stream, torch.cuda.StreamContext) and lane.stream.stream is not None:
-            self._idle.append(lane.stream.stream)
+    def _end(self, running: _Running) -> None:
+        self._running.remove(running)
+        if isinstance(running.stream, torch.cuda.StreamContext) and running.stream.stream is not None:
+            self._idle.append(running.stream.stream)

@@ -73,7 +73,7 @@ class _Layout:
     """Where variables and nodes stand, and the heights at which something passes the levels between it and a reader."""
 
     at: Mapping[str, Point]
-    lane: Mapping[tuple[str, int], Point]
+    passing: Mapping[tuple[str, int], Point]
     width: float
     height: float
 
@@ -100,7 +100,7 @@ def _layout(graph: CompositionalGraph) -> _Layout:
     place = {(name, level): (left + _COLUMN * level, y - top) for (name, level), y in height.items()}
     return _Layout(
         at={name: point for (name, level), point in place.items() if level == graph.level[name]},
-        lane={(name, level): point for (name, level), point in place.items() if level != graph.level[name]},
+        passing={(name, level): point for (name, level), point in place.items() if level != graph.level[name]},
         width=left + _COLUMN * graph.depth + _LONGEST_NODE * _LETTER / 2 + _MARGIN,
         height=max(height.values()) - top + _MARGIN,
     )
@@ -160,7 +160,7 @@ def _picture(graph: CompositionalGraph, confidence: Confidence) -> Iterator[str]
     yield f"<style>{_STYLE}</style>"
     yield f'<rect class="page" width="{width}" height="{height}"/>'
     for source, name in graph.edges:
-        passed = [layout.lane[source, level] for level in range(graph.level[source] + 1, graph.level[name])]
+        passed = [layout.passing[source, level] for level in range(graph.level[source] + 1, graph.level[name])]
         points = [layout.at[source], *passed, layout.at[name]]
         yield _edge(points, source, name, confidence.get((source, name)))
     for name in graph.variables:
@@ -175,7 +175,7 @@ def _summary(graph: CompositionalGraph) -> str:
 
 
 def _edge(points: Sequence[Point], source: str, name: str, trust: float | None) -> str:
-    """From lane to lane: level while it passes a column, bent between columns."""
+    """From point to point: level while it passes a column, bent between columns."""
     (x, y), *between, (right, end) = points
     path = [f"M{x + 4:.1f},{y:.1f}"]
     x += 4

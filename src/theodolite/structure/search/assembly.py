@@ -9,11 +9,11 @@ from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.graph import Kind, free_name
 from theodolite.structure.search.modules import Block
 from theodolite.structure.search.outline import Outline, Unit
-from theodolite.structure.search.shared_inputs import Ways
+from theodolite.structure.search.shared_inputs import Entry
 
 Key = Unit | tuple[str, Unit, int]  # a block or variable, or a node that joins some with others
 
-MOST_WAYS = 3  # of an input that no other is seen to read; through many others a function of ridges explains anything
+MOST_THROUGH = 3  # others through which an input enters that none is seen to read: many ridges explain anything
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Assembly:
     """Nodes under construction: what each reads, and its kind. Keys are blocks' groups, or made for joined inputs."""
 
     outline: Outline
-    ways: Mapping[tuple[Unit, Unit], Ways]
+    entries: Mapping[tuple[Unit, Unit], Entry]
     reads: dict[Key, list[Key]] = field(default_factory=dict)
     kinds: dict[Key, Kind] = field(default_factory=dict)
     reaches: dict[Key, frozenset[int]] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Assembly:
     kept: set[Key] = field(default_factory=set)  # nodes of one input that stay
 
     def __post_init__(self) -> None:
-        self.ways = {pair: Ways(None) if self._circular(*pair) else way for pair, way in self.ways.items()}
+        self.entries = {pair: Entry(None) if self._circular(*pair) else entry for pair, entry in self.entries.items()}
         for block in self.outline.blocks.values():
             self._add(block)
         self._mend()
@@ -37,21 +37,17 @@ class Assembly:
     def _circular(self, group: Unit, unit: Unit) -> bool:
         """Inputs of a function of a few ridges explain each other all around, which shows no graph: where two do so,
         another input of the block must be seen to read each."""
-        way = self.ways[group, unit]
+        entry = self.entries[group, unit]
         elements = self.outline.elements(self.outline.blocks[group])
-        if way.through is None or unit not in elements or self.outline.readers(unit, elements):
+        if entry.through is None or unit not in elements or self.outline.readers(unit, elements):
             return False
-        if len(way.through) > MOST_WAYS:
+        if len(entry.through) > MOST_THROUGH:
             return True
-        back = [self.ways.get((group, other)) for other in way.through]
+        back = [self.entries.get((group, other)) for other in entry.through]
         return any(other is not None and other.through is not None and unit in other.through for other in back)
 
     def reach(self, key: Key) -> frozenset[int]:
         return self.reaches[key] if key in self.reaches else self.outline.reach(key)  # type: ignore[arg-type]
-
-    def stands_in(self, key: Key) -> int:
-        """A variable whose slope stands for the input: one that leaves through it alone, where there is one."""
-        return min(key) if isinstance(key, frozenset) else min(key[1])
 
     def owner(self, key: Key) -> Unit:
         """The block or variable that a key is, or that a made node stands upon."""
@@ -77,12 +73,12 @@ class Assembly:
         joined: dict[Unit, list[Unit]] = {}
         twins: list[tuple[Unit, Unit]] = []
         for unit in (*elements, *cover):
-            way = self.ways.get((block.group, unit))
-            if way is None or way.through is None:
+            entry = self.entries.get((block.group, unit))
+            if entry is None or entry.through is None:
                 continue
             entered, weak, strong = False, [], []
-            for through in way.through:
-                back = self.ways.get((block.group, through))
+            for through in entry.through:
+                back = self.entries.get((block.group, through))
                 if back is not None and back.through is not None and unit in back.through:
                     twins.append((unit, through))  # each explains the other: they meet in a node of their own
                     entered = True
@@ -110,7 +106,7 @@ class Assembly:
         """The block's node, and where inputs enter once more above it, nodes on top: the outermost is the block's. Not
         for those that met in a node of their own: what the other one does elsewhere looks the same."""
         units = [unit for unit in (*self.outline.elements(block), *self.outline.cover(block)) if unit not in met]
-        left = [unit for unit in units if (way := self.ways.get((block.group, unit))) is not None and way.above]
+        left = [unit for unit in units if (entry := self.entries.get((block.group, unit))) is not None and entry.above]
         groups: list[frozenset[Unit]] = []
         while left:
             # who does not care about the values of others that come on top stands above them
@@ -140,12 +136,12 @@ class Assembly:
     def _by_another(self, block: Block, unit: Unit, through: Unit, certain: bool) -> bool:
         """Whether the way of `unit` through `through` is only that of another shared input, which `through` reads (for
         certain, or by its own way) and the unit joins: the slope of that one holds both."""
-        mine = self.ways[block.group, unit]
+        mine = self.entries[block.group, unit]
         for other in (*(mine.through or ()), *mine.outside):
             if other == through:
                 continue
-            way = self.ways.get((block.group, other))
-            entered = way.through if way is not None and way.through is not None else ()
+            entry = self.entries.get((block.group, other))
+            entered = entry.through if entry is not None and entry.through is not None else ()
             if other <= self.outline.reach(through) or (not certain and through in entered):
                 return True
         return False
@@ -173,19 +169,19 @@ class Assembly:
         return number
 
     def _enters(self, block: Block, unit: Unit, among: Sequence[Unit]) -> bool:
-        way = self.ways.get((block.group, unit))
-        if way is not None and way.through is not None:
+        entry = self.entries.get((block.group, unit))
+        if entry is not None and entry.through is not None:
             return False
-        return not self.outline.readers(unit, among) or (way is not None and way.tested)
+        return not self.outline.readers(unit, among) or (entry is not None and entry.tested)
 
     def _agreement(self, block: Block, units: Iterable[Unit]) -> float:
-        tested = [self.ways[block.group, unit] for unit in units if (block.group, unit) in self.ways]
-        return min((way.agreement for way in tested), default=1.0)
+        tested = [self.entries[block.group, unit] for unit in units if (block.group, unit) in self.entries]
+        return min((entry.agreement for entry in tested), default=1.0)
 
     def _bound(self, block: Block, start: Unit, left: Sequence[Unit]) -> frozenset[Unit]:
         found, waiting = {start}, [start]
         while waiting:
-            free = self.ways[block.group, waiting.pop()].free
+            free = self.entries[block.group, waiting.pop()].free
             for other in left:
                 if other not in free and other not in found:
                     found.add(other)

@@ -24,7 +24,7 @@ RESOLUTION = 3e-4  # error over how much both groups together change the slope; 
 class Term:
     """One way into the function: the variable whose slope stands for it (none: the slope is 1), and all it reads."""
 
-    stands_in: int | None
+    variable: int | None
     reads: frozenset[int]
 
 
@@ -86,8 +86,8 @@ class Grid:
         start = 0
         for term, column in zip(terms, columns, strict=True):
             place = (np.arange(rows), start + column)
-            matrix[place] = 1.0 if term.stands_in is None else value[:, term.stands_in]
-            spread[place] = 0.0 if term.stands_in is None else error[:, term.stands_in]
+            matrix[place] = 1.0 if term.variable is None else value[:, term.variable]
+            spread[place] = 0.0 if term.variable is None else error[:, term.variable]
             start += int(column.max()) + 1
         wanted, doubt = value[:, target], _positive(error[:, target])
         sigma = doubt

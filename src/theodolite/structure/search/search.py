@@ -50,7 +50,7 @@ def search(
     blocks = find_blocks(entangled, used)
     sharing = Sharing(Outline.of(blocks), source, generator, entangled)
     sharing.settle()
-    assembly = Assembly(sharing.outline, sharing.ways)
+    assembly = Assembly(sharing.outline, sharing.entries)
     _Kinds(assembly, evidence, source, generator, level, floor).settle()
     graph, names = assembly.graph(evidence.variables)
     if np.median(evidence.base_error) < RESOLUTION * np.sqrt(np.mean(evidence.base**2)):  # else no relation is tested

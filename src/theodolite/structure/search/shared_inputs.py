@@ -19,11 +19,11 @@ PAIRS = 45  # grids for one block, at most
 ADJUSTERS = 4  # inputs of a block that are used to bring f to given values
 BASES = 3
 MANY = 12  # elements of a block, from which on fewer grids have to do
-HOPELESS = 6  # grids that fail, before any has not, until an explanation is given up
+GIVE_UP_AFTER = 6  # grids that fail, before any has not, until an explanation is given up
 
 
 @dataclass(frozen=True)
-class Ways:
+class Entry:
     """How a unit gets into a block: through which of the block's elements; `beside` are those that have to be held
     fixed for it (they enter the same nodes); `above`: it also enters once more, above all that the block's elements
     join to. `through` is None where it enters directly; not `tested` where no grid could tell."""
@@ -46,7 +46,7 @@ class Sharing:
     generator: np.random.Generator
     entangled: NDArray[np.bool_]
     level: float = 1e-3
-    ways: dict[tuple[Unit, Unit], Ways] = field(default_factory=dict)  # (block, unit)
+    entries: dict[tuple[Unit, Unit], Entry] = field(default_factory=dict)  # (block, unit)
     _routes: dict[Unit, tuple[Unit, ...]] = field(default_factory=dict)  # all that explains a unit, so far
 
     def settle(self) -> None:
@@ -79,10 +79,10 @@ class Sharing:
             outside = [route for route in self._routes.get(unit, ()) if route != block.group]
             found = self._explained(unit, elements, outside, grids)
             if found is not None and found.through is not None:
-                self.ways[block.group, unit] = found
+                self.entries[block.group, unit] = found
             else:
                 doubtful.append(unit)
-                self.ways[block.group, unit] = found or Ways(None, tested=False)
+                self.entries[block.group, unit] = found or Entry(None, tested=False)
         doubtful += [unit for unit in guests if unit not in routed]
         if doubtful:
             self._settle_by_level(block, elements, guests, doubtful, side)
@@ -99,25 +99,25 @@ class Sharing:
             if grid is not None:
                 grids.setdefault(adjusted, []).append(grid)
         for unit in units:
-            best: Ways | None = None
-            told = False
+            best: Entry | None = None
+            testable = False
             for adjusted, some in grids.items():
                 if adjusted == unit or adjusted <= self.outline.reach(unit):
                     continue
                 # a guest may come in through another guest, whose own other ways are a function of the level
-                entry = (*guests, *elements) if unit in guests else elements
-                others = [other for other in entry if other not in (unit, adjusted)]
+                candidates = (*guests, *elements) if unit in guests else elements
+                others = [other for other in candidates if other not in (unit, adjusted)]
                 found = self._explained(unit, others, [], some, by_level=True)
-                told = told or found is not None
+                testable = testable or found is not None
                 if found is not None and found.through and (best is None or _burden(found) < _burden(best)):
                     best = found
             if best is not None:
                 # of a guest whose other ways are not known, what it does above may be one of those
-                above = (block.group, unit) in self.ways and not set(best.through or ()) & set(guests)
-                self.ways[block.group, unit] = replace(best, above=above)
+                above = (block.group, unit) in self.entries and not set(best.through or ()) & set(guests)
+                self.entries[block.group, unit] = replace(best, above=above)
             else:
-                before = self.ways.get((block.group, unit))
-                self.ways[block.group, unit] = Ways(None, tested=told or (before is not None and before.tested))
+                before = self.entries.get((block.group, unit))
+                self.entries[block.group, unit] = Entry(None, tested=testable or (before is not None and before.tested))
 
     def _explained(
         self,
@@ -126,7 +126,7 @@ class Sharing:
         outside: Sequence[Unit],
         grids: Sequence[Grid],
         by_level: bool = False,
-    ) -> Ways | None:
+    ) -> Entry | None:
         """None where no grid can tell."""
         # what the unit reads cannot be a way for it; such relations hold too, read backwards
         read = self.outline.reach(unit)
@@ -140,8 +140,8 @@ class Sharing:
             good = self._passes(grid, unit, [*terms.values(), *always])
             if good is not None:
                 passed[grid] = good
-            if len(passed) >= HOPELESS and not any(passed.values()):
-                return Ways(None)
+            if len(passed) >= GIVE_UP_AFTER and not any(passed.values()):
+                return Entry(None)
         if not passed:
             return None
         moved = {group for grid in passed for group in grid.varied}
@@ -149,8 +149,8 @@ class Sharing:
         clean, beside = _without_failures({grid.varied: good for grid, good in passed.items()}, tried)
         chosen = [grid for grid in passed if all(group in clean or group == LEVEL for group in grid.varied)]
         if not chosen:
-            return Ways(None)
-        few = chosen[:HOPELESS] if len(terms) <= MANY else chosen[: HOPELESS // 2]
+            return Entry(None)
+        few = chosen[:GIVE_UP_AFTER] if len(terms) <= MANY else chosen[: GIVE_UP_AFTER // 2]
         needed = dict(terms)
         for other in terms:
             fewer = [term for name, term in needed.items() if name != other]
@@ -159,14 +159,14 @@ class Sharing:
         if not needed:
             return None  # too noisy to tell anything
         if not beside.isdisjoint(needed):
-            return Ways(None)  # read backwards: an exclusive input, explained by shared ones that must not move
+            return Entry(None)  # read backwards: an exclusive input, explained by shared ones that must not move
         if not by_level:
             self._routes[unit] = tuple(needed)
         through = tuple(other for other in others if other in needed)
         agreed = [grid.explains(min(unit), [*needed.values(), *always]) for grid in chosen]
         agreement = float(np.mean(np.concatenate([p for p in agreed if p is not None]) > self.level))
         away = tuple(route for route in outside if route in needed)
-        return Ways(through, beside, frozenset(clean), away, above=by_level, agreement=agreement)
+        return Entry(through, beside, frozenset(clean), away, above=by_level, agreement=agreement)
 
     def _passes(self, grid: Grid, unit: Unit, terms: Sequence[Term]) -> bool | None:
         found = grid.explains(min(unit), terms)
@@ -178,8 +178,8 @@ class Sharing:
         return [items[i] for i in sorted(self.generator.permutation(len(items))[:count])]
 
 
-def _burden(ways: Ways) -> int:
-    return len(ways.through or ()) + len(ways.beside)
+def _burden(entry: Entry) -> int:
+    return len(entry.through or ()) + len(entry.beside)
 
 
 def _without_failures(

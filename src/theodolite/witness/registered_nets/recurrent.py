@@ -1,7 +1,7 @@
 """Witnesses in the Elman network and in long short-term memory.
 
 Both are written as layers of tanh units whose arguments are so large that they are ±1 to the last digit. An LSTM whose
-gates are saturated (forget, admit, show) is such a layer too, its units being ±tanh 1; one that keeps its cell counts.
+gates are saturated is such a layer too, its units being ±tanh 1; one that keeps its cell counts.
 """
 
 from __future__ import annotations
@@ -269,8 +269,8 @@ def _fill_lstm(module: Any, layers: Sequence[Layer]) -> None:
     on, below = _ON["lstm"], 1.0
     for made, layer in zip(module.layers, layers, strict=True):
         width = made.width
-        keep = _OPEN if layer.counts else -_OPEN
-        put(made.into.bias, np.repeat([keep, _OPEN, _OPEN, 0.0], width))
+        forget = _OPEN if layer.counts else -_OPEN
+        put(made.into.bias, np.repeat([forget, _OPEN, _OPEN, 0.0], width))
         put(made.into.weight, layer.into / below, row=3 * width)  # below the rows of the three gates
         put(made.into.bias, layer.bias, row=3 * width)
         if not layer.counts:

@@ -17,7 +17,9 @@ from theodolite.partition import Partition
 
 
 @dataclass(frozen=True)
-class Draws:
+class FieldSample:
+    """One repeat of a measurement over GF(p): its prime, and the weights and points drawn for it."""
+
     function: ScalarFunction
     partition: Partition
     seed: int
@@ -36,7 +38,7 @@ class Draws:
         device: torch.device,
         prime: int | None = None,
         own_weights: bool = False,
-    ) -> Draws:
+    ) -> FieldSample:
         modulus = Modulus(draw_prime(f"{seed}/{repeat}/prime") if prime is None else prime)
         return cls(function, partition, seed, repeat, modulus, device, own_weights)
 
