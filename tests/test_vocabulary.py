@@ -5,6 +5,7 @@ import inspect
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -82,7 +83,7 @@ def test_unknown_with_nothing_known():
 
 
 def provenance() -> Provenance:
-    return Provenance("0.1.0", 3, "cpu", "2025-01-01T00:00:00+00:00", "3.11.0", "2.13.0")
+    return Provenance("0.2.0", 3, "cpu", "2025-01-01T00:00:00+00:00", "3.11.0", "2.13.0", "a" * 40, "b" * 16)
 
 
 def measurement(**changes) -> Measurement:
@@ -106,6 +107,17 @@ def test_a_measurement_survives_json():
         assert json.loads(text)["schema"] == SCHEMA
 
 
+def test_a_measurement_of_schema_1_is_still_read():
+    """As 0.1.0 wrote it: its provenance does not say which code it was."""
+    old = measurement().to_json() | {"schema": 1}
+    old["provenance"] = {
+        name: old["provenance"][name] for name in ("version", "seed", "device", "date", "python", "torch")
+    }
+    found = Measurement.from_json(old)
+    assert found == replace(measurement(), provenance=replace(provenance(), commit=None, package=None))
+    assert found.to_json()["schema"] == SCHEMA
+
+
 def test_a_measurement_cannot_be_changed():
     with pytest.raises(AttributeError):
         measurement().value = 3
@@ -114,15 +126,20 @@ def test_a_measurement_cannot_be_changed():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda row: row.update(schema=2),
+        lambda row: row.update(schema=3),
+        lambda row: row.update(schema=1),
         lambda row: row.pop("schema"),
         lambda row: row.pop("value"),
         lambda row: row.update(extra=1),
         lambda row: row["provenance"].pop("seed"),
-        lambda row: row["provenance"].update(commit="abc"),
+        lambda row: row["provenance"].pop("commit"),
+        lambda row: row["provenance"].update(branch="abc"),
         lambda row: row.update(provenance=None),
     ],
-    ids=["schema", "no schema", "no value", "extra", "provenance short", "provenance long", "no provenance"],
+    ids=[
+        *("schema", "schema 1 and a commit", "no schema", "no value", "extra"),
+        *("provenance short", "no commit", "provenance long", "no provenance"),
+    ],
 )
 def test_a_row_of_another_shape_is_refused(change):
     row = measurement().to_json()

@@ -12,14 +12,18 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from theodolite.errors import BadInput
-from theodolite.version import __version__
+from theodolite.version import __version__, commit, package_hash
 
-SCHEMA = 1
+SCHEMA = 2
+_SINCE_2 = ("commit", "package")  # of the provenance: rows of schema 1 do not say which code made them
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a row came from. The commit is recorded by the package's version; it is never part of a key."""
+    """Where a row came from; it is never part of a key.
+
+    `commit` is None where the package does not run from a checkout; `package` is a hash of its files, as they were.
+    """
 
     version: str
     seed: int
@@ -27,6 +31,8 @@ class Provenance:
     date: str
     python: str
     torch: str
+    commit: str | None = None
+    package: str | None = None
 
     @classmethod
     def here(cls, seed: int, device: str) -> Provenance:
@@ -39,6 +45,8 @@ class Provenance:
             date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             python=platform.python_version(),
             torch=str(torch.__version__),
+            commit=commit(),
+            package=package_hash(),
         )
 
 
@@ -64,14 +72,16 @@ class Measurement:
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Measurement:
-        if row.get("schema") != SCHEMA:
-            raise BadInput(f"a measurement of schema {row.get('schema')!r} cannot be read: this version reads {SCHEMA}")
+        schema = row.get("schema")
+        if schema not in (1, SCHEMA):
+            raise BadInput(f"a measurement of schema {schema!r} cannot be read: this version reads 1 to {SCHEMA}")
         names = {f.name for f in fields(cls)}
         given = set(row) - {"schema"}
         if given != names:
             raise BadInput(f"a measurement has the fields {sorted(names)}: these differ: {sorted(given ^ names)}")
         body = {name: row[name] for name in names}
         origin, parts = body["provenance"], {f.name for f in fields(Provenance)}
+        parts -= set(_SINCE_2 if schema == 1 else ())
         if not isinstance(origin, Mapping) or set(origin) != parts:
             raise BadInput(f"a measurement's provenance has the fields {sorted(parts)}, not {origin!r}")
         body["provenance"] = Provenance(**origin)

@@ -64,7 +64,7 @@ def call(*arguments: object) -> str:
 def test_a_users_function_is_iterated_with_its_arguments(user_file):
     document = json.loads(call(f"{user_file}:step", "--size", 1, "--within", "0.1,0.9", *QUICK, "--json"))
     assert (document["outcome"], document["period"]) == ("period", 2)
-    assert document["schema"] == 1
+    assert document["schema"] == 2
     other = json.loads(
         call(f"{user_file}:step", "--size", 1, "--within", "0.1,0.9", "--arg", "r=2.5", *QUICK, "--json")
     )

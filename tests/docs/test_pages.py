@@ -104,9 +104,9 @@ def test_the_page_of_claims_is_the_generated_one() -> None:
         }
         for name, verdict, detail in shown
     ]
-    made = re.search(r"Measured with version [\d.]+ on (.+), (\d{4}-\d\d-\d\d)\.$", text, re.MULTILINE)
+    made = re.search(r"Measured with version ([\d.]+) on (.+), (\d{4}-\d\d-\d\d)\.$", text, re.MULTILINE)
     assert made
-    assert claims_page(results, made[1], made[2]) == text
+    assert claims_page(results, made[2], made[3], made[1]) == text  # it says what it was measured with
 
 
 @pytest.mark.slow

@@ -115,6 +115,7 @@ def _listed(values: Iterable[str | None]) -> str:
 def flat(row: Row) -> dict[str, Any]:
     """One member as one line of a table: plain values only."""
     config, result, facts = row.cell.config, row.result, row.facts
+    provenance = facts.get("provenance", {})
     return {
         "key": row.cell.key[:12],
         "net": config["net"],
@@ -141,7 +142,9 @@ def flat(row: Row) -> dict[str, Any]:
         "device": facts.get("device"),
         "batching": facts.get("batching"),
         "finished": facts.get("finished"),
-        "version": facts.get("provenance", {}).get("version"),
+        "version": provenance.get("version"),
+        "commit": provenance.get("commit"),
+        "package": provenance.get("package"),
     }
 
 

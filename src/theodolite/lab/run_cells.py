@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from theodolite.errors import TheodoliteError
+from theodolite.errors import BadInput, TheodoliteError
 from theodolite.lab.cell import Cell, Row
-from theodolite.measurement import canonical
+from theodolite.measurement import Provenance, canonical
 from theodolite.measures import measure
+from theodolite.nets.contract import nets
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +33,14 @@ def run(
         if watch:
             watch(number, len(cells), describe(cell))
         logger.info("cell %s %s", cell.measure, dict(cell.config))
+        started, found, reason = time.perf_counter(), {}, None
         try:
-            started = time.perf_counter()
             found = measure(cell.measure, _found(cell.config, locations or {}), cell.seed, device)
-            yield Row(cell, found, facts={"seconds": time.perf_counter() - started, "device": device})
         except TheodoliteError as error:
-            yield Row(cell, {}, error=str(error))
+            reason = str(error)
+        provenance = asdict(Provenance.here(cell.seed, device))
+        facts = {"seconds": time.perf_counter() - started, "device": device, "provenance": provenance}
+        yield Row(cell, found, reason, facts)
     if watch:
         watch(len(cells), len(cells), "done")
 
@@ -46,12 +50,21 @@ def place(config: Mapping[str, Any]) -> str:
     return canonical([config["net"], config["source"]])
 
 
+def net_of(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Any:
+    """The net a cell means, where the command says it is; what a cell says is run only if it is a registered name."""
+    if (key := place(config)) in locations:
+        return locations[key]
+    if config["source"] is None and config["net"] in nets:
+        return config["net"]
+    raise BadInput(f"this command does not name the net '{config['net']}' of a cell: start the one that planned it")
+
+
 def _found(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Mapping[str, Any]:
     """A cell's configuration as its measure takes it: what only names the cell is left out."""
     if "source" not in config:
         return config
     plain = {name: value for name, value in config.items() if name not in ("source", "net_version")}
-    return {**plain, "net": locations.get(place(config), config["net"])}
+    return {**plain, "net": net_of(config, locations)}
 
 
 def describe(cell: Cell) -> str:

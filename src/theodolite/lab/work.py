@@ -19,7 +19,7 @@ from theodolite.lab.cell import Cell, Row
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
 from theodolite.lab.condition import TRAINING, condition
 from theodolite.lab.group import Group
-from theodolite.lab.run_cells import place, run
+from theodolite.lab.run_cells import net_of, run
 from theodolite.measurement import Provenance, canonical
 from theodolite.tasks.contract import make_task
 from theodolite.training.optimiser import Rates, Rule
@@ -114,11 +114,14 @@ def trial_name(group: Group) -> str:
 def paired(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Pairing:
     """The net and task that a training cell names."""
     task = make_task(config["task"], config["task_args"])
-    net = locations.get(place(config), config["net"])
+    net = net_of(config, locations)
     unseen = config["schedule"]["unseen"]
     pairing = pair(net, task, config["shape"], max(unseen, default=None))
     if pairing.source != config["source"] and isinstance(net, str):
-        raise BadInput(f"the file of '{config['net']}' was changed since this run was planned: start the command again")
+        raise BadInput(
+            f"the file of '{config['net']}', or what it imports, was changed since this run was planned: start the "
+            "command again, with the same libraries wherever it runs"
+        )
     return pairing
 
 
