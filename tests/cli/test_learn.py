@@ -209,7 +209,7 @@ def test_failures_are_shown_at_once_and_stdout_is_one_document(start, tmp_path, 
 def learn(theodolite, monkeypatch, tmp_path):
     from theodolite.lab.engines.pool import Here
 
-    monkeypatch.setattr("theodolite.bench.learn.make_engine", lambda *_: Here())
+    monkeypatch.setattr("theodolite.lab.running.make_engine", lambda *_: Here())
 
     def call(*more: object, steps: int = 40, lr: str = "2e-2", out: Path | None = None):
         return theodolite(*command(out or tmp_path / "runs", *more, steps=steps, lr=lr)[3:])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,9 +15,10 @@ from theodolite.bench.summary import flat, summarise
 from theodolite.bench.tracking import Board
 from theodolite.errors import BadInput
 from theodolite.instruments.state_size import state_size
-from theodolite.lab.campaign import Failure, Listener, run_campaign
+from theodolite.lab.campaign import Failure, Listener
 from theodolite.lab.cell import Row
-from theodolite.lab.engines.by_name import Cluster, check_engine, make_engine
+from theodolite.lab.engines.by_name import Cluster
+from theodolite.lab.running import Running
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context, weights_name
 from theodolite.measurement import canonical
@@ -103,7 +103,7 @@ def learn(
     `chunk` members go through one batched call, 1 is the plain loop; unless given it is found by a short trial.
     `checkpoint` evaluates those weights without training.
     """
-    check_engine(engine, device, workers, cluster)
+    running = Running(device, out, engine, cluster or Cluster(), workers, threads)
     nets_, tasks_ = _listed(net), _listed(task)
     for name in tasks_:
         _ = tasks[name]
@@ -138,9 +138,8 @@ def learn(
     if not cells:
         raise BadInput(f"no net fits a task here: {'; '.join(planned.skipped)}")
     with ExitStack() as stack:
-        folder = Path(out) if out is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         board = stack.enter_context(Board(tensorboard)) if tensorboard is not None else None
-        store = stack.enter_context(Store(folder))
+        store = stack.enter_context(running.open())
         context = Context(
             checkpoints=store.checkpoints.resolve(),
             locations=locations,
@@ -149,12 +148,11 @@ def learn(
             initial=None if checkpoint is None else Path(checkpoint).resolve(),
             state_sizes={key: _state_size(store, *found) for key, found in planned.conditions.items()},
         )
-        settings = {"device": device, **({} if chunk is None else {"chunk": chunk})}
+        settings = {} if chunk is None else {"chunk": chunk}
         listener = listener or Listener()
         if board is not None:
             listener = board.listening(listener)
-        running = make_engine(engine, workers, threads, locations, device, (cluster or Cluster()).beside(out))
-        outcome = run_campaign(cells, store, running, context, settings, listener, max_failures)
+        outcome = running.run(cells, store, context, settings, listener, max_failures)
     found_rows = tuple(outcome.rows.values())
     return Learning(
         rows=found_rows,

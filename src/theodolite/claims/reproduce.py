@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,9 +11,9 @@ from theodolite.claims.tables.experiment import Preset
 from theodolite.claims.tables.failures import remedies
 from theodolite.errors import BadInput
 from theodolite.files import refuse_foreign
-from theodolite.lab.campaign import Listener, Watch, run_campaign
-from theodolite.lab.engines.by_name import Cluster, check_engine, make_engine
-from theodolite.lab.store.store import Store
+from theodolite.lab.campaign import Listener, Watch
+from theodolite.lab.engines.by_name import Cluster
+from theodolite.lab.running import Running
 from theodolite.lab.work import Context
 from theodolite.registry import unknown
 
@@ -47,7 +45,7 @@ def reproduce(
     cluster, and `cluster` says which.
     """
     chosen = tables[table]
-    check_engine(engine, device, workers, cluster)
+    running = Running(device, out, engine, cluster or Cluster(), workers, threads=1)
     if preset not in get_args(Preset):
         raise BadInput(f"preset '{preset}' is unknown: use {' or '.join(get_args(Preset))}")
     if seeds is not None and seeds < 1:
@@ -63,18 +61,10 @@ def reproduce(
     if out is not None:
         refuse_foreign(out)
     plan = chosen.plan(request)
-    with ExitStack() as stack:
-        folder = Path(out) if out is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        store = stack.enter_context(Store(folder))
-        outcome = run_campaign(
-            plan.cells,
-            store,
-            make_engine(engine, workers, 1, plan.locations, device, (cluster or Cluster()).beside(out)),
-            Context(checkpoints=store.checkpoints.resolve(), locations=plan.locations),
-            {"device": device, **plan.settings},
-            None if watch is None else Listener(watch=watch),
-            weigh=plan.weigh,
-        )
+    listener = None if watch is None else Listener(watch=watch)
+    with running.open() as store:
+        context = Context(checkpoints=store.checkpoints.resolve(), locations=plan.locations)
+        outcome = running.run(plan.cells, store, context, plan.settings, listener, weigh=plan.weigh)
     results = plan.results(outcome)
     if not results:
         raise BadInput(f"'{table}' has no entry for {', '.join(nets or ())} there: name other nets or experiments")

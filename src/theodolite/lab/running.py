@@ -1,0 +1,57 @@
+"""Where the cells of a command run and where their rows are kept: what opens a campaign, for every command alike."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from theodolite.lab.campaign import Listener, Outcome, run_campaign
+from theodolite.lab.cell import Cell
+from theodolite.lab.engines.by_name import Cluster, check_engine, make_engine
+from theodolite.lab.store.store import Store
+from theodolite.lab.work import Context
+
+
+@dataclass(frozen=True)
+class Running:
+    """What no cell says: `out`, the folder of the store (without one nothing is kept), and the engine with its options.
+
+    Options that contradict each other are refused here, before anything is planned.
+    """
+
+    device: str = "cpu"
+    out: str | Path | None = None
+    engine: str = "local"
+    cluster: Cluster = field(default_factory=Cluster)
+    workers: int | None = None
+    threads: int | None = None  # of each worker
+
+    def __post_init__(self) -> None:
+        check_engine(self.engine, self.device, self.workers, self.cluster)
+
+    @contextmanager
+    def open(self) -> Iterator[Store]:
+        """The store in `out`, or one that is gone afterwards."""
+        with ExitStack() as stack:
+            folder = self.out if self.out is not None else stack.enter_context(tempfile.TemporaryDirectory())
+            yield stack.enter_context(Store(folder))
+
+    def run(
+        self,
+        cells: Sequence[Cell],
+        store: Store,
+        context: Context,
+        settings: Mapping[str, Any] | None = None,
+        listener: Listener | None = None,
+        max_failures: int | None = None,
+        weigh: Callable[[Cell], float] | None = None,
+    ) -> Outcome:
+        """`run_campaign` on this engine; `settings` say how groups are run, besides the device."""
+        cluster = self.cluster.beside(self.out)
+        engine = make_engine(self.engine, self.workers, self.threads, context.locations, self.device, cluster)
+        settings = {"device": self.device, **(settings or {})}
+        return run_campaign(cells, store, engine, context, settings, listener, max_failures, weigh)
