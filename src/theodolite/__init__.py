@@ -19,7 +19,7 @@ from theodolite.version import __version__ as __version__
 if TYPE_CHECKING:
     from theodolite.advice.advice import advise_shape
     from theodolite.bench.learn import learn
-    from theodolite.claims.contract import check_claims
+    from theodolite.claims.check import check_claims
     from theodolite.claims.reproduce import reproduce
     from theodolite.instruments.gradient.signal import signal
     from theodolite.instruments.rank.certificate import verify
@@ -47,7 +47,7 @@ __all__ = [
 # Loaded on first use, so that the command line starts without torch.
 _HOMES = {
     "advise_shape": "theodolite.advice.advice",
-    "check_claims": "theodolite.claims.contract",
+    "check_claims": "theodolite.claims.check",
     "CompositionalRegressor": "theodolite.structure.regressor",
     "discover": "theodolite.structure.discover",
     "express": "theodolite.witness.express",

@@ -16,7 +16,6 @@ from theodolite.registry import Registry
 Measure = Callable[..., dict[str, Any]]
 
 _PLACES = {
-    "ablated-members": "claims.degree.ablated:measure_ablated_members",
     "certified-full-rank": "claims.degree.certified_rank:measure_certified_full_rank",
     "known-epsilon-rank": "claims.degree.known_functions:measure_known_epsilon_rank",
     "tail-bias": "claims.degree.known_functions:measure_tail_bias",
@@ -80,7 +79,6 @@ _PLACES = {
     "graded-rank": "claims.tensors.graded_rank:measure_graded_rank",
     "growth-certificate": "claims.tensors.growth_certificate:measure_growth_certificate",
     "special-weights": "claims.tensors.special_weights:measure_special_weights",
-    "trained-members": "claims.trained_members:measure_trained_members",
     "cost": "instruments.cost:measure_cost",
     "degree-training": "instruments.degree.trained:measure_degree_training",
     "fixed-points": "instruments.fixed_points.fixed_points:measure_fixed_points",

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import pytest
 
-import theodolite.claims.expressivity.g15_g16_g20_hierarchy
-import theodolite.claims.expressivity.word_problem
-import theodolite.claims.sparsity.p8_s8_s9_attention
+from theodolite.claims.check import locations
 from theodolite.claims.contract import claims
 from theodolite.claims.expressivity.g15_g16_g20_hierarchy import solved_length
 from theodolite.claims.tables.chomsky_published import SCORES as CHOMSKY
 from theodolite.claims.tables.universal_transformer_published import SCORES as UNIVERSAL
 from theodolite.lab.cell import Cell, Row
+from theodolite.lab.condition import TRAINING, lane
+from theodolite.lab.work import paired
 from theodolite.measures import measure
-from theodolite.tasks.contract import make_task
-from theodolite.training.pairing import pair
-from theodolite.training.session import Schedule
+from theodolite.nets import nets
 
-assert theodolite.claims.sparsity.p8_s8_s9_attention
-assert theodolite.claims.expressivity.g15_g16_g20_hierarchy
-
-TRAINED = ("G15", "G16", "G20", "P8", "S8", "S9")
+TRAINED = {"G15": 6, "G16": 4, "G20": 4, "P8": 6, "S8": 12, "S9": 4}  # seeds
 
 
 def member(accuracy: float, unseen: float = 0.0, status: str = "unsolved", reach: int = 0) -> dict[str, Any]:
@@ -36,23 +33,26 @@ def around(mean: float, count: int, spread: float = 0.01) -> list[float]:
     return [mean + spread * (i - (count - 1) / 2) for i in range(count)]
 
 
+@cache
+def cells(name: str) -> tuple[Cell, ...]:
+    return tuple(claims[name].cells())
+
+
 def rows(name: str, made: Callable[[Cell], Mapping[str, Any]]) -> list[Row]:
-    return [Row(cell, made(cell)) for cell in claims[name].cells()]
+    return [Row(cell, made(cell)) for cell in cells(name)]
 
 
-@pytest.mark.parametrize("name", TRAINED)
-def test_every_cell_that_trains_fits_its_task_and_its_settings_are_read(name):
-    cells = [c for c in claims[name].cells() if "schedule" in c.config]
-    assert cells
+@pytest.mark.parametrize(("name", "seeds"), TRAINED.items())
+def test_what_trains_is_as_many_cells_of_the_bench_as_the_rule_has_seeds(name, seeds):
+    """Cells of `learn`: stored, batched and resumed one by one, and found by a worker that knows the claim's nets."""
+    training = [cell for cell in cells(name) if cell.measure == TRAINING]
     assert claims[name].heavy
-    seen = set()
-    for cell in cells:
-        config = cell.config
-        Schedule(**{**config["schedule"], "unseen": tuple(config["schedule"].get("unseen", ()))})
-        task = make_task(config["task"], config["task_args"])
-        if "net" in config and (config["net"], config["task"]) not in seen:
-            seen.add((config["net"], config["task"]))
-            pair(config["net"], task, config["shape"], max(config["schedule"].get("unseen", [0])) or None)
+    counts = Counter(lane(cell.config) for cell in training)
+    assert set(counts.values()) == {seeds}
+    known = locations([claims[name]])
+    for net in {cell.config["net"] for cell in training} - set(nets):
+        first = next(cell for cell in training if cell.config["net"] == net)
+        assert paired(first.config, known).shape == first.config["shape"]
 
 
 def test_the_length_solved_ends_at_the_first_that_is_not():
@@ -64,15 +64,15 @@ def test_the_length_solved_ends_at_the_first_that_is_not():
 # G15
 
 
-def hierarchy(changed: Mapping[tuple[str, str], dict[str, Any]] | None = None) -> list[Row]:
+def hierarchy(changed: Mapping[tuple[str, str], list[dict[str, Any]]] | None = None) -> list[Row]:
     """Every member does what was published, unless changed."""
     published = {(s.task, s.net): s.value for s in reversed(CHOMSKY)}
 
     def made(cell: Cell) -> dict[str, Any]:
         place = cell.config["task"], cell.config["net"]
         if changed and place in changed:
-            return changed[place]
-        return {"members": [member(1.0, published.get(place, 0.5), "solved")] * cell.config["seeds"]}
+            return changed[place][cell.config["seed"]]
+        return member(1.0, published.get(place, 0.5), "solved")
 
     return rows("G15", made)
 
@@ -85,16 +85,16 @@ def test_published_figures_seen_again_hold():
 
 
 def test_a_published_failure_that_most_seeds_beat_fails_and_a_missed_success_decides_nothing():
-    beaten = {("reverse", "lstm"): {"members": [member(1.0, 0.99, "solved")] * 6}}
+    beaten = {("reverse", "lstm"): [member(1.0, 0.99, "solved")] * 6}
     assert claims["G15"].decide(hierarchy(beaten)).outcome == "fails"
-    lucky = {("reverse", "lstm"): {"members": [member(1.0, 0.99, "solved")] * 3 + [member(1.0, 0.5, "solved")] * 3}}
+    lucky = {("reverse", "lstm"): [member(1.0, 0.99, "solved")] * 3 + [member(1.0, 0.5, "solved")] * 3}
     assert claims["G15"].decide(hierarchy(lucky)).outcome == "holds"
-    missed = {("reverse", "stack-rnn"): {"members": [member(0.6, 0.5)] * 6}}
+    missed = {("reverse", "stack-rnn"): [member(0.6, 0.5)] * 6}
     assert claims["G15"].decide(hierarchy(missed)).outcome == "holds"
 
 
 def test_nothing_learnt_is_undecided():
-    nothing = {(c.config["task"], c.config["net"]): {"members": [member(0.5, 0.5)] * 6} for c in claims["G15"].cells()}
+    nothing = {(c.config["task"], c.config["net"]): [member(0.5, 0.5)] * 6 for c in cells("G15")}
     assert claims["G15"].decide(hierarchy(nothing)).outcome == "undecided"
 
 
@@ -103,8 +103,8 @@ def test_nothing_learnt_is_undecided():
 
 def universal(far: Callable[[str, str], float], near: float = 1.0) -> list[Row]:
     def made(cell: Cell) -> dict[str, Any]:
-        scores = around(far(cell.config["task"], cell.config["net"]), cell.config["seeds"])
-        return {"members": [member(near, score) for score in scores]}
+        scores = around(far(cell.config["task"], cell.config["net"]), TRAINED["G16"])
+        return member(near, scores[cell.config["seed"]])
 
     return rows("G16", made)
 
@@ -141,7 +141,7 @@ def word_problem(by_depth: Mapping[int, int], stepping: int, errors: int = 0) ->
             return {"expressible": errors == 0, "units": 121, "verified_on": 128, "errors": errors}
         depth = cell.config["shape"].get("depth")
         reach = by_depth[depth] if cell.config["net"] == "transformer" else stepping
-        return {"members": [member(1.0, reach=reach)] * cell.config["seeds"]}
+        return member(1.0, reach=reach)
 
     return rows("G20", made)
 
@@ -174,8 +174,8 @@ def test_an_rnn_multiplies_a_thousand_elements_of_a5():
 
 def ablation(costs: Mapping[str, float], whole: float = 0.97) -> list[Row]:
     def made(cell: Cell) -> dict[str, Any]:
-        cost = costs.get(cell.config["task"], 0.0) if cell.config["without"] == "both" else 0.0
-        return {"members": [member(a) for a in around(whole - cost, cell.config["seeds"], 0.005)]}
+        cost = costs.get(cell.config["task"], 0.0) if cell.config["shape"]["without"] == "both" else 0.0
+        return member(around(whole - cost, TRAINED["P8"], 0.005)[cell.config["seed"]])
 
     return rows("P8", made)
 
@@ -190,7 +190,7 @@ def test_a_small_cost_holds_and_a_large_one_on_a_learnt_task_fails():
 def blocks(differences: Mapping[str, float], spread: float = 0.005) -> list[Row]:
     def made(cell: Cell) -> dict[str, Any]:
         worse = differences.get(cell.config["task"], 0.0) if cell.config["shape"]["block"] == "parallel" else 0.0
-        return {"members": [member(a) for a in around(0.9 - worse, cell.config["seeds"], spread)]}
+        return member(around(0.9 - worse, TRAINED["S8"], spread)[cell.config["seed"]])
 
     return rows("S8", made)
 
@@ -207,8 +207,8 @@ def test_blocks_are_alike_apart_or_undecided():
 
 def memory(off: float = 0.0, grown: float = 1.0, wide: bool = False) -> list[Row]:
     def made(cell: Cell) -> dict[str, Any]:
-        if cell.measure == "trained-members":
-            return {"members": [member(0.5)] * 4}
+        if cell.measure == TRAINING:
+            return member(0.5)
         capacity = {"softmax": 2.0 ** cell.config["width"], "linear": grown * cell.config["width"] ** 2.0}
         found = capacity.get(cell.config["kind"], 100.0)
         return {

@@ -73,6 +73,17 @@ def plan_training(
     return TrainingPlan(cells, {place(config): location(net)}, {condition(cells[0].config): (net, pairing)})
 
 
+def training_cells(
+    net: Net, task: Task, schedule: Schedule, rates: Sequence[float], seeds: int, shape: Mapping[str, Any]
+) -> tuple[Cell, ...]:
+    """One cell per seed and rate; `NotApplicable` with the reason where net and task do not fit."""
+    told = [Rates(rate, 0.0) for rate in rates]
+    plan = plan_training(net, task, schedule=schedule, rule=Rule(), rates=told, seeds=range(seeds), shape=shape)
+    if plan.skipped:
+        raise NotApplicable(plan.skipped[0])
+    return plan.cells
+
+
 def location(net: Net) -> Any:
     """Where workers find a net, wherever they run."""
     if not isinstance(net, str) or not (":" in net or net.endswith(".py")):

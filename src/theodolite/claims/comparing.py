@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from theodolite.bench.plan import training_cells
 from theodolite.lab.cell import Cell, Row
+from theodolite.tasks.contract import make_task
+from theodolite.training.session import Schedule
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 def trained(
-    net: str, shape: dict[str, Any], task: str, task_args: dict[str, Any], seeds: int, rate: float, **schedule: Any
-) -> Cell:
-    """Members of a registered net, one per seed."""
-    return Cell("trained-members", {"net": net, **training(shape, task, task_args, seeds, rate, **schedule)})
+    net: str,
+    shape: Mapping[str, Any],
+    task: str,
+    task_args: Mapping[str, Any],
+    seeds: int,
+    rate: float,
+    **schedule: Any,
+) -> tuple[Cell, ...]:
+    """Members of a net, one per seed; `schedule` are fields of `Schedule`."""
+    return training_cells(net, make_task(task, task_args), Schedule(**schedule), [rate], seeds, shape)
 
 
-def training(
-    shape: dict[str, Any], task: str, task_args: dict[str, Any], seeds: int, rate: float, **schedule: Any
-) -> dict[str, Any]:
-    """What such a cell says besides the net."""
-    return {
-        "shape": shape,
-        "task": task,
-        "task_args": task_args,
-        "seeds": seeds,
-        "rates": [rate],
-        "schedule": schedule,
-    }
+def members(rows: Sequence[Row], name: Callable[[Mapping[str, Any]], Name]) -> dict[Name, list[Row]]:
+    """The rows of trained members by what `name` makes of their configurations."""
+    found: dict[Name, list[Row]] = {}
+    for row in rows:
+        found.setdefault(name(row.cell.config), []).append(row)
+    return found
 
 
-def scores(row: Row, field: str) -> list[float]:
-    """One per seed; a member that diverged has 0."""
-    return [m[field] or 0.0 for m in row["members"]]
+def scores(rows: Sequence[Row], field: str) -> list[float]:
+    """One per member; one that diverged has 0."""
+    return [row[field] or 0.0 for row in rows]

@@ -1,8 +1,7 @@
-"""What a claim is, and how one is checked."""
+"""What a claim is, and the verdict on one from the rows of its cells."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -29,7 +28,8 @@ Decide = Callable[[Sequence[Row]], Verdict]
 @dataclass(frozen=True)
 class Claim:
     """`rule` says in words what `decide` computes; it is written before the run, and `changed` records a later change
-    of it or of the cells. A `heavy` claim trains for minutes: the survey leaves it to its full preset."""
+    of it or of the cells. A `heavy` claim trains for minutes: the survey leaves it to its full preset, and its cells
+    are run first. `nets`: those of its cells that no registry knows, as `file.py:Name`."""
 
     id: str
     statement: str
@@ -39,6 +39,7 @@ class Claim:
     decide: Decide = field(repr=False)
     changed: str = ""
     heavy: bool = False
+    nets: tuple[str, ...] = ()
 
 
 _HOMES = (
@@ -51,6 +52,7 @@ _HOMES = (
     "degree.p5_mixer",
     "degree.p6_monomials",
     "degree.p7_p9_p10_epsilon",
+    "degree.p8_ablation",
     "expressivity.g1_g2_g4_signal",
     "expressivity.g3_g5_to_g8_failures",
     "expressivity.g9_to_g11_g19_circuits",
@@ -61,7 +63,7 @@ _HOMES = (
     "sparsity.s2_s3_s4_known_graph",
     "sparsity.s5_s13_masks",
     "sparsity.s6_s7_s11_s12_structure",
-    "sparsity.p8_s8_s9_attention",
+    "sparsity.s8_s9_attention",
 )
 claims: Registry[Claim] = Registry("claim", homes=[f"theodolite.claims.{home}" for home in _HOMES])
 _SOURCES = "TPGS"
@@ -77,11 +79,12 @@ def claim(
     cells: Callable[[], Sequence[Cell]],
     changed: str = "",
     heavy: bool = False,
+    nets: tuple[str, ...] = (),
 ) -> Callable[[Decide], Decide]:
     """Decorator: registers a claim that the function decides."""
 
     def add(decide: Decide) -> Decide:
-        claims.add(id, Claim(id, statement, source, rule, cells, decide, changed, heavy))
+        claims.add(id, Claim(id, statement, source, rule, cells, decide, changed, heavy, nets))
         return decide
 
     return add
@@ -106,28 +109,7 @@ def list_claims() -> list[dict[str, str]]:
     return [{"id": c.id, "statement": c.statement, "source": c.source, "rule": c.rule} for c in ordered()]
 
 
-def check_claims(
-    ids: Sequence[str] | None = None, device: str = "cpu", watch: Callable[[int, int, str], None] | None = None
-) -> list[dict[str, Any]]:
-    """Measure what the claims need and decide them; all claims when no ids are given."""
-    from theodolite.lab.run_cells import run
-
-    chosen = [claims[name] for name in ids] if ids else ordered()
-    results = []
-    for number, claim in enumerate(chosen):
-        started = time.perf_counter()
-        cells = claim.cells()
-        step = (
-            (lambda done, total, what, n=number, c=claim: watch(n, len(chosen), f"{c.id}, {done} of {total}: {what}"))
-            if watch
-            else None
-        )
-        rows = list(run(cells, device, step))
-        results.append(judge(claim, rows, time.perf_counter() - started))
-    return results
-
-
-def judge(claim: Claim, rows: Sequence[Row], seconds: float) -> dict[str, Any]:
+def judge(claim: Claim, rows: Sequence[Row]) -> dict[str, Any]:
     """The verdict on the rows of a claim's cells, with what it is about."""
     broken = [row.error for row in rows if row.error]
     verdict = Verdict("not run", None, None, f"a cell failed: {broken[0]}") if broken else claim.decide(rows)
@@ -141,5 +123,5 @@ def judge(claim: Claim, rows: Sequence[Row], seconds: float) -> dict[str, Any]:
         "source": claim.source,
         "rule": claim.rule,
         "cells": len(rows),
-        "seconds": round(seconds, 3),
+        "seconds": round(sum(row.facts.get("seconds", 0.0) for row in rows), 3),
     }

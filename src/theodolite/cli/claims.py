@@ -8,11 +8,16 @@ from typing import Annotated
 import typer
 
 from theodolite.cli.options import (
+    Address,
     Device,
+    Engine,
     Json,
     LogFile,
+    Shared,
+    Slurm,
     Threads,
     Verbose,
+    cluster_of,
     prepare,
     print_json,
     progress_bar,
@@ -48,7 +53,16 @@ def check(
     all_: Annotated[bool, typer.Option("--all", help="Check every claim.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if a claim fails.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write the scoreboard there as report.html.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Keep what is finished there, and the scoreboard as report.html."),
+    ] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    slurm: Slurm = None,
+    shared: Shared = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes side by side; one per core with --all, else this one alone."),
     ] = None,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as a page of text, such as claims.md.")
@@ -59,25 +73,35 @@ def check(
     verbose: Verbose = False,
     log_file: LogFile = None,
 ) -> None:
-    """Measure what claims need and decide them by the rule fixed beforehand."""
+    """Measure what claims need and decide them by the rule fixed beforehand.
+
+    With --out the same command again, also after a crash, goes on where it was.
+    """
     prepare(threads, verbose, log_file)
-    from theodolite.claims.contract import check_claims
-    from theodolite.device import resolve_device
+    from theodolite.claims.check import check_claims
     from theodolite.errors import BadInput, Finding
     from theodolite.files import OutputFolder, check_writable, write_text
+    from theodolite.lab.engines.by_name import default_workers
     from theodolite.report.page.page import RenderedSection, render_page
     from theodolite.report.scoreboard import claims_page
     from theodolite.surveys.scoreboard import scoreboard
 
     if bool(ids) == all_:
         raise BadInput("name the claims to check, such as T4, or say --all (and not both)")
-    resolve_device(device)
     if markdown is not None:
         check_writable(markdown)
     folder = None if out is None else OutputFolder(out)
     with progress_bar() as bar:
-        results = check_claims(ids or None, device, bar.count)
-    where = provenance(device)
+        results = check_claims(
+            ids or None,
+            device,
+            bar.count,
+            out=out,
+            engine=engine,
+            cluster=cluster_of(address, slurm, shared),
+            workers=workers or (default_workers(device, engine) if all_ else None),
+        )
+    where = provenance(device, engine)
     if markdown is not None:
         write_text(markdown, claims_page(results, where["device"], where["date"][:10]))
     if folder is not None:

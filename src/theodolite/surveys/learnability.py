@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from theodolite.bench.lengths import unseen_lengths
+from theodolite.bench.plan import training_cells
 from theodolite.bench.summary import summarise
 from theodolite.claims.tables.length_generalisation_published import SOLVED, Published, agreement, published
 from theodolite.errors import BadInput, NotApplicable
@@ -30,7 +31,6 @@ from theodolite.surveys.section import (
     Summary,
     Table,
 )
-from theodolite.surveys.training import training_cells
 from theodolite.tasks.contract import Task, make_task, tasks
 from theodolite.training.pairing import task_sizes
 from theodolite.training.session import Schedule
@@ -203,7 +203,7 @@ def _cells(net: Candidate, task: Task, effort: _Effort) -> Sequence[Cell]:
         to_the_end=False,
     )
     sizes = task_sizes(net.net, task, max(schedule.unseen, default=None))
-    return training_cells(net, task, schedule, effort.rates, effort.seeds, net.shape(**sizes))
+    return training_cells(net.net, task, schedule, effort.rates, effort.seeds, net.shape(**sizes))
 
 
 def _question(task: str) -> str:

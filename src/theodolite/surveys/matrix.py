@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from theodolite.bench.plan import training_cells
 from theodolite.bench.summary import summarise
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.lab.cell import Cell, Row
@@ -28,7 +29,6 @@ from theodolite.surveys.section import (
     Summary,
     Table,
 )
-from theodolite.surveys.training import training_cells
 from theodolite.tasks.contract import Task, make_task
 from theodolite.training.pairing import task_sizes
 from theodolite.training.session import Schedule
@@ -162,7 +162,7 @@ def _cells(net: Candidate, task: Task, effort: _Effort) -> list[Cell]:
         sizes |= {"features": 1, "tokens": task.spec.features}
     shape = net.shape(**sizes)
     schedule = Schedule(effort.steps, effort.batch, every=max(10, effort.steps // 20), rows=32)
-    training = training_cells(net, task, schedule, effort.rates, effort.seeds, shape)
+    training = training_cells(net.net, task, schedule, effort.rates, effort.seeds, shape)
     about = {"task": task.name, "task_args": training[0].config["task_args"]}
     cells = [*training, Cell(_SIGNAL, {**net.named(), "shape": shape, **about, "draws": effort.draws})]
     if net.registered:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from theodolite.bench.plan import Net, location
+from theodolite.claims.check import locations as claim_locations
 from theodolite.errors import BadInput, NotApplicable, TheodoliteError
 from theodolite.files import refuse_foreign
-from theodolite.lab.campaign import Listener, run_campaign
+from theodolite.lab.campaign import Listener
 from theodolite.lab.cell import Cell, Row
-from theodolite.lab.engines.by_name import Cluster, check_engine, make_engine
+from theodolite.lab.engines.by_name import Cluster
 from theodolite.lab.run_cells import place
-from theodolite.lab.store.store import Store
+from theodolite.lab.running import Running
 from theodolite.lab.work import Context
 from theodolite.nets.contract import nets as registry
 from theodolite.nets.load import blueprint
 from theodolite.nets.size import parse_budget
 from theodolite.surveys.candidate import Candidate, candidates
+from theodolite.surveys.scoreboard import decided
 from theodolite.surveys.section import Answer, Preset, Section, Setting, Summary, sections
 
 # Architectures that are surveyed unless others are named, and that a user's net is compared with.
@@ -108,7 +108,7 @@ def run_survey(
     started = time.perf_counter()
     if preset not in get_args(Preset):
         raise BadInput(f"preset '{preset}' is unknown: use {', '.join(get_args(Preset))}")
-    check_engine(engine, device, workers, cluster)
+    running = Running(device, out, engine, cluster or Cluster(), workers, threads)
     named = [nets] if isinstance(nets, str) or callable(nets) else list(nets)
     budget = parse_budget(params) if isinstance(params, str) else params
     if args and not named:
@@ -121,14 +121,10 @@ def run_survey(
     weights = {cell.key: one.section.seconds(cell) for one in planned for cell in one.cells}
     cells = sorted((cell for one in planned for cell in one.cells), key=lambda cell: -weights[cell.key])
     locations = {place(one.named()): location(one.net) for one in chosen}
-    with ExitStack() as stack:
-        folder = Path(out) if out is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        store = stack.enter_context(Store(folder))
+    locations |= claim_locations(decided(preset)) if "claims" in wanted else {}
+    with running.open() as store:
         context = Context(checkpoints=store.checkpoints.resolve(), locations=locations)
-        running = make_engine(engine, workers, threads, locations, device, (cluster or Cluster()).beside(out))
-        outcome = run_campaign(
-            cells, store, running, context, {"device": device}, listener, weigh=lambda cell: weights[cell.key]
-        )
+        outcome = running.run(cells, store, context, listener=listener, weigh=lambda cell: weights[cell.key])
     command = _command(named, preset, args, params, alone, only, device)
     spelt = {one.name: one.spelt for one in chosen}
     shapes = {one.name: shape for one in chosen if (shape := _shape(one))}

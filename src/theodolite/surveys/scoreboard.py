@@ -37,7 +37,7 @@ class ScoreboardSection:
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         """Not in a quick survey: the claims do not depend on the networks."""
-        return [cell for claim in _decided(preset) for cell in claim.cells()]
+        return [cell for claim in decided(preset) for cell in claim.cells()]
 
     def seconds(self, cell: Cell) -> float:
         return 0.2
@@ -45,13 +45,13 @@ class ScoreboardSection:
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         found = {row.cell.key: row for row in rows}
         results = []
-        for claim in _decided(setting.preset):
+        for claim in decided(setting.preset):
             of_claim = [found[cell.key] for cell in claim.cells() if cell.key in found]
-            results.append(judge(claim, of_claim, sum(row.facts.get("seconds", 0.0) for row in of_claim)))
+            results.append(judge(claim, of_claim))
         return scoreboard(results)
 
 
-def _decided(preset: Preset) -> list[Claim]:
+def decided(preset: Preset) -> list[Claim]:
     """Claims that train for minutes are left to the full preset."""
     if preset == "quick":
         return []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from theodolite.claims.degree.ablated import KINDS, ablated, plain_attention
+from theodolite.bench.learn import learn
+from theodolite.claims.degree.ablated import KINDS, NET, ablated, plain_attention
 from theodolite.errors import BadInput
-from theodolite.measures import measure
 from theodolite.nets.load import seeded
 from theodolite.nets.size import count_parameters
 from theodolite.nets.transformer import Transformer
@@ -52,15 +52,8 @@ def test_without_activations_the_perceptrons_are_affine(without):
 
 
 def test_one_with_neither_trains_on_what_a_polynomial_can_do():
-    config = {
-        "without": "both",
-        "shape": {"width": 8, "depth": 1, "heads": 2},
-        "task": "majority",
-        "task_args": {"bits": 5},
-        "seeds": 2,
-        "rates": [1e-2],
-        "schedule": {"steps": 200, "batch": 32, "every": 100},
-    }
-    assert min(m["accuracy"] for m in measure("ablated-members", config, 0, "cpu")["members"]) > 0.95
+    run = {"shape": {"width": 8, "depth": 1, "heads": 2, "without": "both"}, "task_args": {"bits": 5}}
+    found = learn(NET, "majority", **run, seeds=2, lr=1e-2, steps=200, batch=32, every=100, chunk=2)
+    assert min(row["accuracy"] for row in found.rows) > 0.95
     with pytest.raises(BadInput, match="softmax"):
-        measure("ablated-members", {**config, "without": "norms"}, 0, "cpu")
+        learn(NET, "majority", shape={"without": "norms"})

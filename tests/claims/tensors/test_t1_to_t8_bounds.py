@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from theodolite.claims.contract import Claim, Verdict, check_claims, claims
+from theodolite.claims.check import check_claims
+from theodolite.claims.contract import Claim, Verdict, claims
 from theodolite.errors import BadInput
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.run_cells import run

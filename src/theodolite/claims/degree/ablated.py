@@ -7,24 +7,15 @@ its layer norm gives; the norms stay, without which such blocks do not train.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.claims.trained_members import measure_trained_members
 from theodolite.nets.contract import choice
 from theodolite.nets.transformer import Transformer, TransformerBlock, logits
 
 KINDS = ("nothing", "softmax", "activations", "both")
-
-
-def measure_ablated_members(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
-    """config: that of `trained-members`, with `without` (nothing, softmax, activations or both) instead of `net`."""
-    shape = {**config["shape"], "without": config["without"]}
-    return measure_trained_members({**config, "net": ablated, "shape": shape}, seed, device)
+NET = f"{__file__}:ablated"  # as workers find it: no registry has it
 
 
 def ablated(

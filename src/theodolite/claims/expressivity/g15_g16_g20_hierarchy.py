@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from theodolite.claims.comparing import scores, trained
+from theodolite.claims.comparing import members, scores, trained
 from theodolite.claims.contract import EXPRESSIVITY, Verdict, claim, outcome
 from theodolite.claims.tables import chomsky_published as chomsky
 from theodolite.claims.tables import universal_transformer_published as universal_transformer
@@ -36,11 +36,14 @@ _SEEDS, _LONGEST, _FAR = 6, 6, (12, 15, 18, 21, 24)
 
 
 def _g15_cells() -> list[Cell]:
-    schedule = {"steps": 800, "batch": 32, "every": 100, "rows": 16, "unseen": list(_FAR), "to_the_end": True}
+    schedule: dict[str, Any] = {"steps": 800, "batch": 32, "every": 100, "rows": 16, "unseen": _FAR, "to_the_end": True}
     asked = [(task, net) for task in _TABLED for net in _NETS] + [(t, n) for t in _UNTABLED for n in _COUNTING]
     return [
-        trained(net, _NETS[net], task, {"longest": _LONGEST, **_TABLED.get(task, {})}, _SEEDS, 3e-3, **schedule)
+        cell
         for task, net in asked
+        for cell in trained(
+            net, _NETS[net], task, {"longest": _LONGEST, **_TABLED.get(task, {})}, _SEEDS, 3e-3, **schedule
+        )
     ]
 
 
@@ -66,11 +69,10 @@ def _g15(rows: Sequence[Row]) -> Verdict:
     predicted: dict[str, float] = {}
     measured: dict[str, Any] = {}
     verdicts: dict[str, tuple[bool, bool | None]] = {}
-    for row in rows:
-        task, net = row.cell.config["task"], row.cell.config["net"]
-        name, far = f"{net} on {task}", scores(row, "unseen")
+    for (task, net), seeds in members(rows, _task_and_net).items():
+        name, far = f"{net} on {task}", scores(seeds, "unseen")
         solved = sum(score >= SOLVED for score in far)
-        learnt = sum(m["status"] == "solved" for m in row["members"])
+        learnt = sum(member["status"] == "solved" for member in seeds)
         measured[name] = {"best": max(far), "solved": solved, "learnt": learnt, "of": len(far)}
         told = find(chomsky.SCORES, task, net, chomsky.SCORE)
         if told:
@@ -89,6 +91,10 @@ def _g15(rows: Sequence[Row]) -> Verdict:
         f"{len(same[False])} failures seen again, {len(wrong)} contradicted{_listed(wrong)}. Without a figure, seeds "
         f"that solve longer inputs: {', '.join(others)}.",
     )
+
+
+def _task_and_net(config: Mapping[str, Any]) -> tuple[str, str]:
+    return config["task"], config["net"]
 
 
 def _agrees(published: bool, solved: int, learnt: int, seeds: int) -> bool | None:
@@ -117,11 +123,12 @@ _LEARNT = 0.9
 
 
 def _g16_cells() -> list[Cell]:
-    schedule = {"steps": 1500, "batch": 16, "every": 100, "rows": 32, "unseen": [6, 8, 12, 16]}
+    schedule: dict[str, Any] = {"steps": 1500, "batch": 16, "every": 100, "rows": 32, "unseen": (6, 8, 12, 16)}
     return [
-        trained(net, shape, task, {"longest": 4, **args}, 4, 3e-3, **schedule)
+        cell
         for task, args in _STRINGS.items()
         for net, shape in _THINKERS.items()
+        for cell in trained(net, shape, task, {"longest": 4, **args}, 4, 3e-3, **schedule)
     ]
 
 
@@ -145,7 +152,7 @@ def _g16_cells() -> list[Cell]:
     heavy=True,
 )
 def _g16(rows: Sequence[Row]) -> Verdict:
-    found = {(r.cell.config["task"], r.cell.config["net"]): r for r in rows}
+    found = members(rows, _task_and_net)
     published = {
         (s.task, s.net): s.value for s in universal_transformer.SCORES if s.quantity == universal_transformer.SYMBOLS
     }
@@ -166,8 +173,8 @@ def _g16(rows: Sequence[Row]) -> Verdict:
     behind = [name for name, (_, high) in said.items() if high < 0]
     against = [name for name in behind if not pairs[name]["short"]]
     means = {
-        f"{net} on {task}": [statistics.fmean(scores(r, "accuracy")), statistics.fmean(scores(r, "unseen"))]
-        for (task, net), r in found.items()
+        f"{net} on {task}": [statistics.fmean(scores(seeds, field)) for field in ("accuracy", "unseen")]
+        for (task, net), seeds in found.items()
     }
     return Verdict(
         outcome(not against, len(agree) == len(pairs)),
@@ -194,19 +201,20 @@ _STEPPERS: dict[str, dict[str, Any]] = {
 _WITNESS_LENGTH = 1000
 
 
-def _word(net: str, shape: dict[str, Any], group: str = "A5") -> Cell:
+def _word(net: str, shape: dict[str, Any], group: str = "A5") -> tuple[Cell, ...]:
     arguments = {"group": group, "generators": "two", "longest": _WORD_LONGEST}
-    schedule = {"steps": _WORD_STEPS[net], "batch": 32, "every": 200, "rows": 32, "unseen": list(_WORD_FAR)}
+    schedule: dict[str, Any] = {"batch": 32, "every": 200, "rows": 32, "unseen": _WORD_FAR}
+    schedule["steps"] = _WORD_STEPS[net]
     return trained(net, shape, "word-problem", arguments, 4, 3e-3, **schedule)
 
 
 def _g20_cells() -> list[Cell]:
     return [
         Cell("word-problem-witness", {"net": "rnn", "group": "A5", "length": _WITNESS_LENGTH, "samples": 512}),
-        *(_word("transformer", {**_FIXED, "depth": depth}) for depth in _DEPTHS),
-        *(_word(net, shape) for net, shape in _STEPPERS.items()),
-        _word("transformer", {**_FIXED, "depth": 2}, "Z60"),
-        _word("rnn", _STEPPERS["rnn"], "Z60"),
+        *(cell for depth in _DEPTHS for cell in _word("transformer", {**_FIXED, "depth": depth})),
+        *(cell for net, shape in _STEPPERS.items() for cell in _word(net, shape)),
+        *_word("transformer", {**_FIXED, "depth": 2}, "Z60"),
+        *_word("rnn", _STEPPERS["rnn"], "Z60"),
     ]
 
 
@@ -231,8 +239,9 @@ def _g20_cells() -> list[Cell]:
     heavy=True,
 )
 def _g20(rows: Sequence[Row]) -> Verdict:
-    witness, control = rows[0], rows[-2:]
-    lengths = {_stepper(r): [solved_length(m["by_length"]) for m in r["members"]] for r in rows[1:-2]}
+    witness, learnt = rows[0], members(rows[1:], _stepper)
+    solved = {name: [solved_length(member["by_length"]) for member in seeds] for name, seeds in learnt.items()}
+    lengths, control = ({name: solved[group, name] for group, name in solved if group == one} for one in ("A5", "Z60"))
     shallow, deep = (lengths[f"transformer of depth {d}"] for d in (_DEPTHS[0], _DEPTHS[-1]))
     stepping = max((lengths[net] for net in _STEPPERS), key=statistics.fmean)
     growth, lead = difference_interval(deep, shallow), difference_interval(stepping, deep)
@@ -247,7 +256,7 @@ def _g20(rows: Sequence[Row]) -> Verdict:
             "lengths solved": lengths,
             "growth from depth 1 to 4": growth,
             "lead of growing steps": lead,
-            "Z60": {_stepper(r): [solved_length(m["by_length"]) for m in r["members"]] for r in control},
+            "Z60": control,
         },
         f"An RNN of {witness['units']} units is right on {witness['verified_on']} products of {_WITNESS_LENGTH} "
         f"elements of A5. Lengths solved after training on up to {_WORD_LONGEST}: {shown}. Interval of the growth from "
@@ -256,9 +265,11 @@ def _g20(rows: Sequence[Row]) -> Verdict:
     )
 
 
-def _stepper(row: Row) -> str:
-    net, depth = row.cell.config["net"], row.cell.config["shape"].get("depth")
-    return f"transformer of depth {depth}" if net == "transformer" else net
+def _stepper(config: Mapping[str, Any]) -> tuple[str, str]:
+    """The group that it multiplies in, and what it is called."""
+    net = config["net"]
+    named = f"transformer of depth {config['shape']['depth']}" if net == "transformer" else net
+    return config["task_args"]["group"], named
 
 
 def solved_length(by_length: Sequence[Sequence[float]], bar: float = SOLVED) -> int:

@@ -1,12 +1,12 @@
-"""Claims P8, S8 and S9: what softmax, activations and the order of a block are worth; attention as a memory."""
+"""Claims S8 and S9: serial and parallel blocks; attention as a memory."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from theodolite.claims.comparing import scores, trained, training
+from theodolite.claims.comparing import members, scores, trained
 from theodolite.claims.contract import Verdict, claim, outcome
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import difference_interval, equivalence
@@ -14,100 +14,29 @@ from theodolite.theory.associative_memory import growth_rate, linear_capacity, s
 
 _SPARSITY = "Compositional sparsity, "
 _MARGIN = 0.05
-_LEARNT = 0.9
 _SMALL: dict[str, Any] = {"width": 16, "depth": 2, "heads": 2}
 _RATE = 3e-3
-
-
-# P8 — what softmax and activations are worth
-
-
-_WITHOUT = ("nothing", "softmax", "activations", "both")
-_TASKS: dict[str, tuple[dict[str, Any], int]] = {  # arguments and steps
-    "majority": ({"bits": 9}, 200),
-    "dyck": ({"depth": 3, "longest": 8}, 400),
-    "copy": ({"symbols": 3, "longest": 4}, 1200),
-    "recall": ({"keys": 8, "values": 4, "shortest": 2, "longest": 3}, 1500),
-    "even-pairs": ({"longest": 6}, 600),
-}
-
-
-def _p8_cells() -> list[Cell]:
-    return [
-        Cell(
-            "ablated-members",
-            {
-                "without": without,
-                **training(_SMALL, task, args, 6, _RATE, steps=steps, batch=16, every=100, rows=32, to_the_end=True),
-            },
-        )
-        for task, (args, steps) in _TASKS.items()
-        for without in _WITHOUT
-    ]
-
-
-@claim(
-    "P8",
-    "A Transformer without softmax and activations, a polynomial, performs like the whole up to a small degradation.",
-    "Degree of the building block, introduction",
-    "Five tasks, six seeds, equal parameters, equal steps; layer norms stay. The 95 % interval (Welch) of the whole "
-    f"Transformer's mean accuracy less that of the one with neither: the cost is small if it lies below {_MARGIN}, "
-    f"large if above. A task that the whole does not learn (mean accuracy below {_LEARNT}) says nothing. Holds if the "
-    "cost is small on most tasks and large on none; fails if it is large on one; else undecided. Dropping one of the "
-    "two alone is reported.",
-    _p8_cells,
-    changed="A first run held with recall left out of it, which the whole had not learnt in 600 steps; it has 1,500 "
-    "since, and the verdict changed.",
-    heavy=True,
-)
-def _p8(rows: Sequence[Row]) -> Verdict:
-    found = {(r.cell.config["task"], r.cell.config["without"]): scores(r, "accuracy") for r in rows}
-    means = {
-        task: {without: statistics.fmean(found[task, without]) for without in _WITHOUT}
-        for task in dict.fromkeys(task for task, _ in found)
-    }
-    costs = {task: difference_interval(found[task, "nothing"], found[task, "both"]) for task in means}
-    said = {task: cost for task, cost in costs.items() if means[task]["nothing"] >= _LEARNT}
-    small = [task for task, (_, high) in said.items() if high < _MARGIN]
-    large = [task for task, (low, _) in said.items() if low > _MARGIN]
-    told = "; ".join(
-        f"{task} " + ", ".join(f"{mean:.2f}" for mean in by.values()) + f" (cost {costs[task][0]:.2f} to "
-        f"{costs[task][1]:.2f})"
-        for task, by in means.items()
-    )
-    return Verdict(
-        outcome(not large, 2 * len(small) > len(costs)),
-        {"cost below": _MARGIN},
-        {"accuracy": means, "cost of dropping both": costs},
-        f"Mean accuracy of the whole, without softmax, without activations, with neither: {told}. Small on "
-        f"{len(small)}, large on {len(large)} of {len(costs)} tasks, {len(costs) - len(said)} not learnt by the whole.",
-    )
 
 
 # S8 — serial and parallel blocks
 
 
 _BLOCKS = ("serial", "parallel")
-_BLOCK_TASKS = {"dyck": 300, "copy": 1200, "recall": 1200, "even-pairs": 1200}  # steps
+_TASKS: dict[str, tuple[dict[str, Any], int]] = {  # arguments and steps
+    "dyck": ({"depth": 3, "longest": 8}, 300),
+    "copy": ({"symbols": 3, "longest": 4}, 1200),
+    "recall": ({"keys": 8, "values": 4, "shortest": 2, "longest": 3}, 1200),
+    "even-pairs": ({"longest": 6}, 1200),
+}
 
 
 def _s8_cells() -> list[Cell]:
+    schedule: dict[str, Any] = {"batch": 16, "every": 100, "rows": 32, "to_the_end": True}
     return [
-        trained(
-            "transformer",
-            {**_SMALL, "block": block},
-            task,
-            _TASKS[task][0],
-            12,
-            _RATE,
-            steps=steps,
-            batch=16,
-            every=100,
-            rows=32,
-            to_the_end=True,
-        )
-        for task, steps in _BLOCK_TASKS.items()
+        cell
+        for task, (args, steps) in _TASKS.items()
         for block in _BLOCKS
+        for cell in trained("transformer", {**_SMALL, "block": block}, task, args, 12, _RATE, steps=steps, **schedule)
     ]
 
 
@@ -126,7 +55,8 @@ def _s8_cells() -> list[Cell]:
     heavy=True,
 )
 def _s8(rows: Sequence[Row]) -> Verdict:
-    found = {(r.cell.config["task"], r.cell.config["shape"]["block"]): scores(r, "accuracy") for r in rows}
+    by_block = members(rows, lambda config: (config["task"], config["shape"]["block"]))
+    found = {name: scores(trained, "accuracy") for name, trained in by_block.items()}
     tasks = list(dict.fromkeys(task for task, _ in found))
     verdicts = {t: equivalence(found[t, "serial"], found[t, "parallel"], _MARGIN) for t in tasks}
     intervals = {t: difference_interval(found[t, "serial"], found[t, "parallel"], 0.9) for t in tasks}
@@ -165,13 +95,16 @@ def _memory(kind: str, width: int) -> Cell:
 
 
 def _s9_cells() -> list[Cell]:
-    schedule = {"steps": 800, "batch": 32, "every": 100, "rows": 32}
+    schedule: dict[str, Any] = {"steps": 800, "batch": 32, "every": 100, "rows": 32}
     return [
         *(_memory(kind, width) for kind, widths in _WIDTHS.items() for width in widths),
         *(
-            trained(net, _SMALL, "recall", {"keys": 8, "values": 4, "shortest": n, "longest": n}, 4, _RATE, **schedule)
+            cell
             for n in _PAIRS
             for net in _RECALLERS
+            for cell in trained(
+                net, _SMALL, "recall", {"keys": 8, "values": 4, "shortest": n, "longest": n}, 4, _RATE, **schedule
+            )
         ),
     ]
 
@@ -195,7 +128,7 @@ def _s9_cells() -> list[Cell]:
 )
 def _s9(rows: Sequence[Row]) -> Verdict:
     exact = [r for r in rows if r.cell.measure == "associative-memory"]
-    learnt = [r for r in rows if r.cell.measure != "associative-memory"]
+    learnt = members([r for r in rows if r.cell.measure != "associative-memory"], _recaller)
     off = {_memory_name(r): max(abs(a - b) for a, b in zip(r["recall"], r["predicted"], strict=True)) for r in exact}
     capacities = {_memory_name(r): r["capacity"] for r in exact}
     near = [
@@ -208,7 +141,7 @@ def _s9(rows: Sequence[Row]) -> Verdict:
         / (capacities[f"{kind}, width {_WIDTHS[kind][0]}"] or float("inf"))
         for kind in ("softmax", "linear")
     }
-    recalled = {_recaller(r): statistics.fmean(scores(r, "accuracy")) for r in learnt}
+    recalled = {name: statistics.fmean(scores(trained, "accuracy")) for name, trained in learnt.items()}
     good = max(off.values()) <= _OFF and grown["softmax"] > grown["linear"]
     shown = ", ".join(
         f"{_memory_name(r)} {r['capacity'] or float('nan'):.0f} ({r['predicted_capacity']:.0f})" for r in exact
@@ -235,5 +168,5 @@ def _memory_name(row: Row) -> str:
     return f"{row.cell.config['kind']}, width {row.cell.config['width']}"
 
 
-def _recaller(row: Row) -> str:
-    return f"{row.cell.config['net']}, {row.cell.config['task_args']['longest']} pairs"
+def _recaller(config: Mapping[str, Any]) -> str:
+    return f"{config['net']}, {config['task_args']['longest']} pairs"
