@@ -83,6 +83,17 @@ def test_imports_point_one_way():
     assert violations(PACKAGE) == []
 
 
+def picture() -> str:
+    """The order as the pages show it: what stands lower may import what stands above it."""
+    return "\n".join(f"{'' if not level else '  ← '}{', '.join(names)}" for level, names in enumerate(ORDER))
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_the_pages_show_this_order(page):
+    text = (Path(__file__).parents[1] / page).read_text(encoding="utf-8")
+    assert f"```text\n{picture()}\n```" in text, f"{page} should show\n{picture()}"
+
+
 def test_there_is_something_to_look_at():
     seen = {there for path in PACKAGE.rglob("*.py") for _, there in imports(path, PACKAGE)}
     assert {"errors", "field", "nets", "instruments"} <= seen

@@ -42,6 +42,8 @@ def test_blocks_run_and_print_what_the_page_says(page: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in blocks(page):
         if block.language == "python":
+            if named := re.match(r"# (\w+\.py)\n", block.text):  # a file that the reader saves, for commands to name
+                Path(named[1]).write_text(block.text, encoding="utf-8")
             printed = run_python(page, block, module.__dict__)
             assert printed or block.output is None, f"{page.name}:{block.line} shows output and prints none"
             assert not printed or block.output is not None, f"{page.name}:{block.line} prints and shows no output"
