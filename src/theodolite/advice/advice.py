@@ -155,27 +155,27 @@ def _regime(shape: ModelShape, fit: Fit, found: Recommendation, verdict: Verdict
 
 def _warnings(judged: ModelShape, new: ModelShape, modality: Modality, found: Recommendation) -> tuple[str, ...]:
     low, high = FITTED_DEPTHS
-    told = []
+    notes = []
     if modality == "image":
-        told.append(
+        notes.append(
             "Images: the fit was made on language and is moved to a ten times larger depth-to-width ratio, which is "
             "published as a rough figure: take the depth as a direction, not as a number."
         )
     elif found.extrapolated:
-        told.append(f"A depth of {new.depth} lies outside the fitted depths {low} to {high}: the fit is extrapolated.")
+        notes.append(f"A depth of {new.depth} lies outside the fitted depths {low} to {high}: the fit is extrapolated.")
     if modality == "bytes":
-        told.append("Bytes: the fit was made on vocabularies of words; a small vocabulary favours depth over width.")
+        notes.append("Bytes: the fit was made on vocabularies of words; a small vocabulary favours depth over width.")
     if judged.experts > 1:
-        told.append("The fit was made on dense models; here it decides depth and width, and the experts stay.")
+        notes.append("The fit was made on dense models; here it decides depth and width, and the experts stay.")
     if judged.decoder_depth and judged.decoder_depth < judged.depth:
-        told.append("The fit was made on one stack; here the layers of encoder and decoder are counted together.")
+        notes.append("The fit was made on one stack; here the layers of encoder and decoder are counted together.")
     if judged.distinct_layers is not None and judged.distinct_layers < judged.depth:
-        told.append("Layers share their weights, so depth costs time and no parameters.")
+        notes.append("Layers share their weights, so depth costs time and no parameters.")
     if not judged.exact:
-        told.append("Some fields of the configuration were guessed; see the notes.")
+        notes.append("Some fields of the configuration were guessed; see the notes.")
     if found.depth_low > new.depth or found.depth_high < new.depth:
-        told.append("No shape with heads of this width lies in the interval; the nearest one is given.")
-    return tuple(told)
+        notes.append("No shape with heads of this width lies in the interval; the nearest one is given.")
+    return tuple(notes)
 
 
 def _budget(params: int | float | str) -> int:

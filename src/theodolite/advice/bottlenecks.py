@@ -30,9 +30,9 @@ class Bottleneck:
 def percent(share: float) -> str:
     """Whole percents; with as many digits as it takes where that would read as all or nothing and is not."""
     for digits in range(12):
-        told = f"{share:.{digits}%}"
-        if not 0 < share < 1 or float(told[:-1]) not in (0.0, 100.0):
-            return told
+        text = f"{share:.{digits}%}"
+        if not 0 < share < 1 or float(text[:-1]) not in (0.0, 100.0):
+            return text
     return f"{share:.0%}"  # no number a reader could tell apart
 
 

@@ -42,9 +42,9 @@ def _require_sizes(fields: Fields, family: str) -> None:
         wanted.append(("vocabulary", VOCAB))
     missing = [f"{what} ({' or '.join(names)})" for what, names in wanted if not fields.has(*names)]
     if missing:
-        told = f"{fields.name} does not state its {', '.join(missing)}"
+        fault = f"{fields.name} does not state its {', '.join(missing)}"
         if family and family not in FAMILIES:
             raise BadInput(
-                f"{told}: the family '{family}' is not described here, so add these fields if it is a Transformer"
+                f"{fault}: the family '{family}' is not described here, so add these fields if it is a Transformer"
             )
-        raise BadInput(f"{told}: add these fields to the configuration")
+        raise BadInput(f"{fault}: add these fields to the configuration")

@@ -172,8 +172,8 @@ def _state_size(store: Store, net: Net, pairing: Pairing) -> dict[str, Any] | No
     known = store.trial(name)
     if known is None:
         measured = state_size(net, **task_sizes(net, pairing.task), **pairing.shape)
-        told = ("growth_per_token", "at_least", "at_most", "reason")
-        known = {"size": measured.value, **{n: measured.diagnostics[n] for n in told if n in measured.diagnostics}}
+        kept = ("growth_per_token", "at_least", "at_most", "reason")
+        known = {"size": measured.value, **{n: measured.diagnostics[n] for n in kept if n in measured.diagnostics}}
         store.keep_trial(name, known)
     return known
 

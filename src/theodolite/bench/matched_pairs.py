@@ -119,12 +119,13 @@ def _unique(text: str, side: Sequence[Row], keys: Sequence[str], common: set[str
 
 def _apart(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> str:
     """Why nothing fits: columns in which no member of one side has a value of the other."""
-    told = []
+    unlike = []
     for name in {name: None for key in (*first, *second) for name in key}:
         one, other = (dict.fromkeys(canonical(key.get(name)) for key in side) for side in (first, second))
         if not one.keys() & other.keys():
             shown = (", ".join(list(values)[:_SHOWN]).replace('"', "")[:40] for values in (one, other))
-            told.append(f"{name} ({' against '.join(shown)})")
-    if not told:
+            unlike.append(f"{name} ({' against '.join(shown)})")
+    if not unlike:
         return "no two agree in task, seed, rates, optimiser and schedule; train both with the same options"
-    return f"they differ in {', '.join(told[:_SHOWN])}; train both with the same options, or name what differs in both"
+    listed = ", ".join(unlike[:_SHOWN])
+    return f"they differ in {listed}; train both with the same options, or name what differs in both"

@@ -122,7 +122,7 @@ def degree(
             seed=seed,
             device=device,
             progress=bar.step,
-            told=notes.append,
+            on_note=notes.append,
         )
     written: list[Path] = []
     if folder is not None:

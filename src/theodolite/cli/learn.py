@@ -170,14 +170,14 @@ def learn(
     else:
         _show(result, out)
     if keep_weights and (without := sum(1 for row in result.rows if not weights_file(out, row.cell.key).is_file())):
-        told = f"weights are kept as members finish: {without} that finished in an earlier run have none"
-        errors.print(told, style="dim", markup=False, highlight=False, soft_wrap=True)
+        message = f"weights are kept as members finish: {without} that finished in an earlier run have none"
+        errors.print(message, style="dim", markup=False, highlight=False, soft_wrap=True)
     if result.failures:
         failed = sum(len(f.cells) for f in result.failures)
-        told = f"{failed} of {result.asked} members failed, the first with: {result.failures[0].sentence}"
+        message = f"{failed} of {result.asked} members failed, the first with: {result.failures[0].sentence}"
         left = result.asked - failed - len(result.rows)
         stopped = f", and {left} were not run" if left else ""
-        raise CellsFailed(f"{told}{stopped}; the finished ones are kept, and the same command tries these again")
+        raise CellsFailed(f"{message}{stopped}; the finished ones are kept, and the same command tries these again")
 
 
 def _show(result: Learning, out: Path) -> None:
@@ -191,8 +191,8 @@ def _show(result: Learning, out: Path) -> None:
     for reason in result.not_applicable:
         console.print(f"not applicable: {reason}", style="dim", markup=False, highlight=False)
     reused = f" ({result.reused} of them from an earlier run)" if result.reused else ""
-    told = f"{len(result.rows)} members kept in {out}{reused}: see 'theodolite runs --out {out}'"
-    console.print(told, style="dim", markup=False, highlight=False, soft_wrap=True)
+    message = f"{len(result.rows)} members kept in {out}{reused}: see 'theodolite runs --out {out}'"
+    console.print(message, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
 def _described(failure: Failure) -> str:

@@ -78,8 +78,8 @@ def run() -> None:
     except SystemExit as end:
         if end.code == 130:  # what typer makes of Ctrl-C, without a word
             kept = {"learn", "survey"} & set(sys.argv) or ("--out" in sys.argv and "discover" not in sys.argv)
-            told = "stopped: what is finished is kept, and the same command goes on" if kept else "stopped"
-            print(told, file=sys.stderr)  # noqa: T201
+            stopped = "stopped: what is finished is kept, and the same command goes on" if kept else "stopped"
+            print(stopped, file=sys.stderr)  # noqa: T201
         raise
     except BrokenPipeError:
         sys.stderr.close()

@@ -135,8 +135,8 @@ def provenance(device: str, engine: str = "local") -> dict[str, str]:
     from theodolite.lab.engines.by_name import HERE
     from theodolite.measurement import Provenance
 
-    told = device_name(resolve_device(device)) if engine in HERE else f"{device} ({engine})"
-    here = Provenance.here(0, told)
+    name = device_name(resolve_device(device)) if engine in HERE else f"{device} ({engine})"
+    here = Provenance.here(0, name)
     code = {"commit": here.commit} if here.commit else {"package": str(here.package)}
     about = {"theodolite": here.version, **code, "torch": here.torch, "python": here.python}
     return {**about, "device": here.device, "date": here.date}

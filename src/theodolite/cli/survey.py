@@ -151,7 +151,7 @@ def _show(result: Survey, report: Path, tables: bool) -> None:
     print_cards(console, result.answers, result.nets, result.facts)
     for net in result.nets:
         if not any(answer.net == net for answer in result.answers):
-            reason = next((told for told in result.not_applicable if f"'{net}'" in told), "no section applies to it")
+            reason = next((why for why in result.not_applicable if f"'{net}'" in why), "no section applies to it")
             console.print(f"{net}: {reason}", markup=False, highlight=False)
     if tables:
         for section in result.sections:
@@ -159,5 +159,5 @@ def _show(result: Survey, report: Path, tables: bool) -> None:
         for reason in result.not_applicable:
             console.print(f"not applicable: {reason}", style="dim", markup=False, highlight=False)
     reused = f", {result.reused} of them from an earlier run" if result.reused else ""
-    told = f"{result.asked} measurements{reused}, {result.seconds:.0f} s; report: {report}"
-    console.print(told, style="dim", markup=False, highlight=False, soft_wrap=True)
+    message = f"{result.asked} measurements{reused}, {result.seconds:.0f} s; report: {report}"
+    console.print(message, style="dim", markup=False, highlight=False, soft_wrap=True)

@@ -256,8 +256,8 @@ def _label(group: Group, update: Update) -> str:
     if group.cells[0].measure != TRAINING:
         return f"{group.cells[0].measure} of {describe(group.cells[0])}"
     best = max((look.score for look in update.looks), default=None)
-    told = "" if best is None else f", best {best:.2f}"
-    return f"{config['net']} on {config['task']}: step {update.step}, {update.live} live{told}"
+    score = "" if best is None else f", best {best:.2f}"
+    return f"{config['net']} on {config['task']}: step {update.step}, {update.live} live{score}"
 
 
 def _exit(message: Died) -> str:

@@ -108,8 +108,8 @@ def _to_disk(path: Path) -> None:
 
 def _cannot_write(target: Path, error: Exception) -> StoreError:
     code = error.errno if isinstance(error, OSError) else None
-    if code is None and (told := re.search(r"os error (\d+)", str(error))):  # the Rust library tells it as text only
-        code = int(told[1])
+    if code is None and (match := re.search(r"os error (\d+)", str(error))):  # the Rust library tells it as text only
+        code = int(match[1])
     if code == errno.ENOSPC:
         return DiskFull(DISK_FULL)
     reason = os.strerror(code) if code is not None else str(error)

@@ -247,7 +247,7 @@ def check_weights(
     wrong = sorted(n for n in expected.keys() | found.keys() if expected.get(n) != found.get(n))
     if wrong:
         name = wrong[0]
-        told = f"'{name}' is {found.get(name, 'missing')} there and {expected.get(name, 'unknown')} here"
+        difference = f"'{name}' is {found.get(name, 'missing')} there and {expected.get(name, 'unknown')} here"
         raise BadInput(
-            f"'{path}' does not fit '{pairing.name}' with this shape: {told}; give the shape it was made with"
+            f"'{path}' does not fit '{pairing.name}' with this shape: {difference}; give the shape it was made with"
         )

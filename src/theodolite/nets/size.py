@@ -98,7 +98,7 @@ def _too_far(name: str, budget: int, counts: Mapping[int, int]) -> str:
 def _smaller(name: str) -> str:
     """What else makes a registered net smaller than its width does."""
     known = nets[name].arguments if name in nets else {}
-    told = [argument for argument in ("depth", "expansion", "write_layers") if argument in known]
+    smaller = [argument for argument in ("depth", "expansion", "write_layers") if argument in known]
     if "expansion" in known:
-        told.append("longest input (--unseen: it is built for so many tokens)")
-    return f", or choose a smaller {' or '.join(told)}" if told else ""
+        smaller.append("longest input (--unseen: it is built for so many tokens)")
+    return f", or choose a smaller {' or '.join(smaller)}" if smaller else ""

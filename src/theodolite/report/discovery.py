@@ -85,8 +85,8 @@ def print_discovery(console: Console, found: Discovery) -> None:
     doubtful = [(a, b, c) for (a, b), c in found.confidence.items() if c < WEAK and not found.abstained]
     if doubtful:
         shown = sorted(doubtful, key=lambda edge: edge[2])
-        told = ", ".join(f"{a} → {b} {c:.0%}" for a, b, c in shown[:8]) + (", …" if len(shown) > 8 else "")
-        console.print(Text.assemble(("Doubtful edges: ", "bold"), told))
+        edges = ", ".join(f"{a} → {b} {c:.0%}" for a, b, c in shown[:8]) + (", …" if len(shown) > 8 else "")
+        console.print(Text.assemble(("Doubtful edges: ", "bold"), edges))
     for note in found.details.get("notes", ()):
         console.print(Text.assemble(("Note: ", "bold"), _sentence(note)))
 
@@ -169,15 +169,15 @@ def _gain(found: Discovery) -> str:
     if not found.test_error or not found.dense_test_error or found.dense_test_error <= found.test_error:
         return ""
     times = found.dense_test_error / found.test_error
-    told = f"{times:.0f}" if times >= 10 else f"{times:.1f}"
-    return f", whose network has an error {told} times lower than a dense one"
+    ratio = f"{times:.0f}" if times >= 10 else f"{times:.1f}"
+    return f", whose network has an error {ratio} times lower than a dense one"
 
 
 def _subtitle(found: Discovery) -> str:
     count, used = len(found.graph.variables), len(found.graph.used)
-    told = f"{found.mode} · {count} variables" + (f", {used} of them used" if used < count else "")
+    text = f"{found.mode} · {count} variables" + (f", {used} of them used" if used < count else "")
     rows = found.details.get("rows")
-    return f"{told} · {rows['train']:,} rows to learn from, {rows['test']:,} to test on" if rows else told
+    return f"{text} · {rows['train']:,} rows to learn from, {rows['test']:,} to test on" if rows else text
 
 
 def _edges(found: Discovery) -> list[tuple[str, str, float | None]]:

@@ -60,10 +60,10 @@ def differences(answers: Iterable[Answer]) -> list[Answer]:
 def sentence(answers: Sequence[Answer]) -> str:
     """What follows a net's name: `can learn copying and recall; cannot learn parity; 9 of 10 predictions agree.`"""
     clauses = [clause for standing in ("yes", "no", "partly") for clause in _clauses(answers, standing)]
-    for standing, told in (("unknown", "not known"), ("failed", "not measured, since an instrument failed")):
+    for standing, words in (("unknown", "not known"), ("failed", "not measured, since an instrument failed")):
         if count := sum(answer.standing == standing for answer in answers):
-            clauses.append(f"{_number(count)} {told}")
-    clauses += [told] if (told := tally(answers)) else []
+            clauses.append(f"{_number(count)} {words}")
+    clauses += [words] if (words := tally(answers)) else []
     if answers and all(answer.standing == "failed" for answer in answers):
         return "could not be measured by any instrument."
     return "; ".join(clauses) + "." if clauses else "was asked nothing."

@@ -182,7 +182,7 @@ def _judged(
     graph = _output_named(asked.model.graph, train.target)
     best = chosen or next((trial.found for trial in trials), None)
     heard = [*details.pop("notes"), *(best.notes if best is not None else ())]
-    told = {key: value for key, value in asked.to_json().items() if key not in ("abstained", "reason", "seconds")}
+    confirmed = {key: value for key, value in asked.to_json().items() if key not in ("abstained", "reason", "seconds")}
     return Discovery(
         target=train.target,
         mode=mode,
@@ -200,7 +200,7 @@ def _judged(
             "error_intervals": {
                 name: list(percentile_interval(resampled_means(loss, work.generator))) for name, loss in losses.items()
             },
-            **told,
+            **confirmed,
             **details,
             "notes": list(dict.fromkeys(heard)),
             "effort": work.effort,

@@ -105,7 +105,7 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
         if len(rows) < SEARCH_ROWS:
             reason = f"{len(rows)} rows are too few to tell one graph from another: give at least {SEARCH_ROWS}"
         dense = Found(asked.dense.graph, {}, asked.trials[0].found.pairs if asked.trials else {})
-        details = {"rows": len(rows), **_told(asked), "notes": notes}
+        details = {"rows": len(rows), **_details(asked), "notes": notes}
         self._take(asked.chosen or dense, asked.model, asked.chosen is None, reason, details, began)
 
     def _take(
@@ -129,7 +129,7 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
         )
 
 
-def _told(asked: Confirmation) -> dict[str, Any]:
+def _details(asked: Confirmation) -> dict[str, Any]:
     document = asked.to_json()
     return {name: document[name] for name in ("dense_held_out_error", "dense_kind", "parameters", "candidates")}
 

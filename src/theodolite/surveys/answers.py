@@ -21,6 +21,6 @@ def failed(net: str, question: str, why: str) -> Answer:
 
 def failures(rows: Sequence[Row], setting: Setting) -> list[str]:
     """One note per net and reason."""
-    told = [f"{net}: {why}" for net, why in setting.troubles.items()]
-    told += [f"{row.cell.config.get('net', row.cell.measure)}: {row.error}" for row in rows if row.error]
-    return list(dict.fromkeys(told))
+    notes = [f"{net}: {why}" for net, why in setting.troubles.items()]
+    notes += [f"{row.cell.config.get('net', row.cell.measure)}: {row.error}" for row in rows if row.error]
+    return list(dict.fromkeys(notes))

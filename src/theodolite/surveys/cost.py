@@ -94,48 +94,50 @@ def _facts(row: Row) -> dict[str, Any]:
 def _headline(facts: Mapping[str, Mapping[str, Any]]) -> str:
     if not facts:
         return "No network could be measured."
-    return "; ".join(f"{net}: {told['parameters']:,} parameters" for net, told in facts.items()) + "."
+    return "; ".join(f"{net}: {known['parameters']:,} parameters" for net, known in facts.items()) + "."
 
 
 def _answer(row: Row) -> Answer:
     state = row["state_size"]
-    told = state["diagnostics"]
-    growth = told.get("growth_per_token")
+    diagnostics = state["diagnostics"]
+    growth = diagnostics.get("growth_per_token")
     predicted, agrees = _state_prediction(state)
-    if state["value"] is not None and _bounded(told):
-        text = f"{'' if told.get('resolved', True) else 'at most '}{state['value']:,} numbers"
+    if state["value"] is not None and _bounded(diagnostics):
+        text = f"{'' if diagnostics.get('resolved', True) else 'at most '}{state['value']:,} numbers"
         return Answer(row.cell.config["net"], _QUESTION, "yes", text, predicted, agrees)
     if state["value"] is not None:
-        text = f"at least {told['at_least']:,} numbers, not resolved"
+        text = f"at least {diagnostics['at_least']:,} numbers, not resolved"
         return Answer(row.cell.config["net"], _QUESTION, "unknown", text, predicted, agrees)
     if growth:
-        cache = told.get("cache_per_token")
+        cache = diagnostics.get("cache_per_token")
         text = f"grows by {growth:.4g} numbers a token" + (f" (a cache holds {cache:,})" if cache else "")
         return Answer(row.cell.config["net"], _QUESTION, "no", text, predicted, agrees)
-    return Answer(row.cell.config["net"], _QUESTION, "unknown", told.get("reason", "not measured"), predicted, agrees)
+    return Answer(
+        row.cell.config["net"], _QUESTION, "unknown", diagnostics.get("reason", "not measured"), predicted, agrees
+    )
 
 
-def _bounded(told: Mapping[str, Any]) -> bool:
+def _bounded(diagnostics: Mapping[str, Any]) -> bool:
     """Whether the measurement ends the state from above; a rank alone is a bound from below."""
-    return told.get("resolved", True) or told.get("at_most") is not None
+    return diagnostics.get("resolved", True) or diagnostics.get("at_most") is not None
 
 
 def _measured_state(state: Mapping[str, Any]) -> str | None:
-    told, size = state["diagnostics"], state["value"]
-    growth, least = told.get("growth_per_token"), told.get("at_least")
-    if size is not None and _bounded(told):
-        return f"{'' if told.get('resolved', True) else '≤ '}{size:,}"
+    diagnostics, size = state["diagnostics"], state["value"]
+    growth, least = diagnostics.get("growth_per_token"), diagnostics.get("at_least")
+    if size is not None and _bounded(diagnostics):
+        return f"{'' if diagnostics.get('resolved', True) else '≤ '}{size:,}"
     if size is None and growth:
         return f"{growth:.4g} a token"
     return f"≥ {least:,}" if least else None
 
 
 def _state_prediction(state: Mapping[str, Any]) -> tuple[str, bool | None]:
-    told = state["diagnostics"]
-    fixed, growing = told.get("predicted"), told.get("predicted_per_token")
+    diagnostics = state["diagnostics"]
+    fixed, growing = diagnostics.get("predicted"), diagnostics.get("predicted_per_token")
     if fixed is not None and not growing:
-        return f"{fixed:,} numbers", told["agrees"]
-    return (f"{growing:,} a token", told["agrees"]) if growing else ("", None)
+        return f"{fixed:,} numbers", diagnostics["agrees"]
+    return (f"{growing:,} a token", diagnostics["agrees"]) if growing else ("", None)
 
 
 def _lines(row: Row) -> list[dict[str, Any]]:
@@ -144,11 +146,11 @@ def _lines(row: Row) -> list[dict[str, Any]]:
         if name not in row.result:
             continue
         found = row[name]
-        told = found["diagnostics"]
+        diagnostics = found["diagnostics"]
         line: dict[str, Any] = {
             "net": row.cell.config["net"],
             "quantity": label,
-            "unit": _UNITS[name].replace("token", told.get("per", "token")),
+            "unit": _UNITS[name].replace("token", diagnostics.get("per", "token")),
         }
         if name == "state_size":
             text, agrees = _state_prediction(found)
@@ -156,14 +158,19 @@ def _lines(row: Row) -> list[dict[str, Any]]:
                 "value": _measured_state(found),
                 "predicted": text or None,
                 "agrees": agrees,
-                "formula": told.get("formula"),
+                "formula": diagnostics.get("formula"),
             }
         elif name.endswith("seconds_per_token"):
             line |= {"value": 1e6 * found["value"]}
         else:
-            predicted = told.get("predicted")
+            predicted = diagnostics.get("predicted")
             agrees = None if predicted is None else abs(found["value"] - predicted) <= 1e-9 * predicted
-            line |= {"value": found["value"], "predicted": predicted, "agrees": agrees, "formula": told.get("formula")}
+            line |= {
+                "value": found["value"],
+                "predicted": predicted,
+                "agrees": agrees,
+                "formula": diagnostics.get("formula"),
+            }
         lines.append(line)
     return lines
 

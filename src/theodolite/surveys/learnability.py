@@ -227,11 +227,11 @@ def _published(entry: Mapping[str, Any]) -> Published | None:
 
 
 def _agrees(entry: Mapping[str, Any], rows: Sequence[Row]) -> bool | None:
-    told, best, lengths = _published(entry), _best_unseen(rows), entry["trained_lengths"] is not None
+    published, best, lengths = _published(entry), _best_unseen(rows), entry["trained_lengths"] is not None
     if best is None and entry["accuracy"] and not lengths:
         best = entry["accuracy"]["max"]
     learnt = lengths and entry["solved"]["count"] > 0
-    return None if told is None or best is None else agreement(told, best, learnt)
+    return None if published is None or best is None else agreement(published, best, learnt)
 
 
 def _answer(entry: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
@@ -245,8 +245,8 @@ def _answer(entry: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
     standing: Standing = "no"
     if solved["count"]:
         standing = "yes" if solved["count"] == solved["of"] and carried else "partly"
-    told = _published(entry)
-    predicted = "" if told is None else f"{told.score:.2f} ({told.source})"
+    published = _published(entry)
+    predicted = "" if published is None else f"{published.score:.2f} ({published.source})"
     return Answer(entry["net"], _question(entry["task"]), standing, text, predicted, _agrees(entry, rows))
 
 
@@ -258,8 +258,8 @@ def _headline(entries: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str:
         found = by_net.setdefault(entry["net"], [0, 0])
         found[0] += entry["solved"]["count"] == entry["solved"]["of"]
         found[1] += 1
-    told = "; ".join(f"{net} {solved} of {of}" for net, (solved, of) in by_net.items())
-    return f"Tasks that all seeds solve within {_steps(rows)} steps: {told}."
+    counts = "; ".join(f"{net} {solved} of {of}" for net, (solved, of) in by_net.items())
+    return f"Tasks that all seeds solve within {_steps(rows)} steps: {counts}."
 
 
 def _steps(rows: Sequence[Row]) -> str:
@@ -270,7 +270,7 @@ def _steps(rows: Sequence[Row]) -> str:
 def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str], Sequence[Row]]) -> Table:
     body = []
     for entry in entries:
-        solved, told = entry["solved"], _published(entry)
+        solved, published = entry["solved"], _published(entry)
         rows = members[entry["net"], entry["task"]]
         body.append(
             {
@@ -282,7 +282,7 @@ def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str
                 "chance": entry["chance"],
                 "unseen": entry["unseen"] and entry["unseen"]["mean"],
                 "best": _best_unseen(rows),
-                "published": told and told.score,
+                "published": published and published.score,
                 "agrees": _agrees(entry, rows),
                 "median": entry["steps_to_solve"] and entry["steps_to_solve"]["median"],
                 "parameters": entry["parameters"],

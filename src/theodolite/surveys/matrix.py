@@ -140,11 +140,11 @@ class MatrixSection:
         found = _cells_of(good, setting.preset)
         nets = list(dict.fromkeys(net for _, net in found))
         labels = list(dict.fromkeys(label for label, _ in found))
-        told = (_MEANING, *failures(rows, setting))
+        notes = (_MEANING, *failures(rows, setting))
         broken = {row.cell.config["net"]: row.error or "" for row in reversed(rows) if row.error}
         lost = [failed(net, _QUESTION, why) for net, why in {**broken, **setting.troubles}.items() if net not in nets]
         if not found:
-            return Summary("No network could be measured.", notes=told, answers=lost)
+            return Summary("No network could be measured.", notes=notes, answers=lost)
         effort = _EFFORT[setting.preset]
         caption = (
             f"{effort.bits} bits: a parity drawn at random gets {2.0**-effort.bits:.1g} of the gradient on average. "
@@ -153,7 +153,7 @@ class MatrixSection:
         table = Table("Tasks by network", _COLUMNS, [_line(found[key]) for key in found], caption)
         chart = _chart(found, labels, nets, effort)
         answers = [_answer(net, [cell for (_, other), cell in found.items() if other == net]) for net in nets] + lost
-        return Summary(_headline(list(found.values())), [table], notes=told, answers=answers, charts=[chart])
+        return Summary(_headline(list(found.values())), [table], notes=notes, answers=answers, charts=[chart])
 
 
 def _cells(net: Candidate, task: Task, effort: _Effort) -> list[Cell]:
@@ -213,15 +213,15 @@ def _of_task(name: str, fields: Mapping[str, Any]) -> str:
 
 
 def _line(cell: _Found) -> dict[str, Any]:
-    told, signal, learnt = cell.expressed or {}, cell.signal or {}, cell.learnt or {}
+    expressed, signal, learnt = cell.expressed or {}, cell.signal or {}, cell.learnt or {}
     solved = learnt.get("solved")
     return {
         "task": cell.label,
         "net": cell.net,
-        "expressible": _WORDS[told.get("expressible")],
-        "witness": told.get("witness") or told.get("reason"),
-        "needed": told.get("parameters"),
-        "checked": told.get("verified_on") or None,
+        "expressible": _WORDS[expressed.get("expressible")],
+        "witness": expressed.get("witness") or expressed.get("reason"),
+        "needed": expressed.get("parameters"),
+        "checked": expressed.get("verified_on") or None,
         "signal": signal.get("share"),
         "interval": "{:.2g} to {:.2g}".format(*signal["interval"]) if signal.get("interval") else None,
         "solved": f"{solved['count']} of {solved['of']}" if solved else None,
@@ -253,11 +253,11 @@ def _headline(cells: Sequence[_Found]) -> str:
         counts[0] += bool(cell.expressible)
         counts[1] += bool(cell.solved)
         counts[2] += 1
-    told = "; ".join(f"{net} {expressed} and {solved} of {of}" for net, (expressed, solved, of) in by_net.items())
+    listed = "; ".join(f"{net} {expressed} and {solved} of {of}" for net, (expressed, solved, of) in by_net.items())
     expressed, solved = sum(bool(cell.expressible) for cell in cells), sum(bool(cell.solved) for cell in cells)
     return (
         f"Of {len(cells)} pairs of task and network, {expressed} are expressible by known weights and {solved} are "
-        f"learnt in all seeds. By network, expressed and learnt: {told}."
+        f"learnt in all seeds. By network, expressed and learnt: {listed}."
     )
 
 
@@ -287,13 +287,13 @@ def _chart(
 
 
 def _expressed_square(cell: _Found) -> Square:
-    told = cell.expressed
-    if told is None or told["expressible"] is None:
+    found = cell.expressed
+    if found is None or found["expressible"] is None:
         return Square(None, "?", f"{cell.label}, {cell.net}: no explicit weights known")
-    if not told["expressible"]:
-        return Square(0.0, "no", f"{cell.label}, {cell.net}: {told['reason']}")
-    inputs = f"{'all ' if told['exhaustive'] else ''}{told['verified_on']:,} inputs"
-    return Square(1.0, _short(told["parameters"]), f"{cell.label}, {cell.net}: {told['witness']}, right on {inputs}")
+    if not found["expressible"]:
+        return Square(0.0, "no", f"{cell.label}, {cell.net}: {found['reason']}")
+    inputs = f"{'all ' if found['exhaustive'] else ''}{found['verified_on']:,} inputs"
+    return Square(1.0, _short(found["parameters"]), f"{cell.label}, {cell.net}: {found['witness']}, right on {inputs}")
 
 
 def _signal_square(cell: _Found) -> Square:

@@ -73,8 +73,8 @@ class _Trial:
                     return cls(shape, None, f"returned the shape {tuple(output.shape)}")
                 return cls(shape, output, meets=sequence and _meets(module, x, output))
             except Exception as error:
-                told = str(error).strip().splitlines()
-                return cls(shape, None, f"failed ({type(error).__name__}: {told[0] if told else ''})")
+                lines = str(error).strip().splitlines()
+                return cls(shape, None, f"failed ({type(error).__name__}: {lines[0] if lines else ''})")
 
 
 def _meets(module: torch.nn.Module, x: torch.Tensor, output: torch.Tensor) -> bool:

@@ -63,14 +63,14 @@ class Survey:
         """By net: what stands at its name."""
         found: dict[str, dict[str, Any]] = {}
         for section in self.sections:
-            for net, told in section.summary.facts.items():
-                found.setdefault(net, {}).update(told)
+            for net, known in section.summary.facts.items():
+                found.setdefault(net, {}).update(known)
         return found
 
     @property
     def failures(self) -> tuple[str, ...]:
-        told = [f"{row.cell.config.get('net')}: {row.error}" for s in self.sections for row in s.rows if row.error]
-        return tuple(dict.fromkeys(told))
+        errors = [f"{row.cell.config.get('net')}: {row.error}" for s in self.sections for row in s.rows if row.error]
+        return tuple(dict.fromkeys(errors))
 
 
 @dataclass(frozen=True)

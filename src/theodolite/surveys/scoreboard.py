@@ -62,9 +62,9 @@ def scoreboard(results: Sequence[Mapping[str, Any]]) -> Summary:
     """Verdicts as a section of a report."""
     counts = Counter(result["verdict"] for result in results)
     order = ("holds", "fails", "undecided", "not run")
-    told = ", ".join(f"{verdict} {counts[verdict]}" for verdict in order if counts[verdict])
+    tally = ", ".join(f"{verdict} {counts[verdict]}" for verdict in order if counts[verdict])
     failed = [f"{r['id']}: {r['statement']}" for r in results if r["verdict"] == "fails"]
-    headline = f"Of {len(results)} claims: {told}." + (f" What fails: {' '.join(failed)}" if failed else "")
+    headline = f"Of {len(results)} claims: {tally}." + (f" What fails: {' '.join(failed)}" if failed else "")
     body = [
         {**{name: r[name] for name in ("id", "statement", "verdict", "detail", "rule", "source")}, "agrees": _mark(r)}
         for r in results

@@ -89,20 +89,20 @@ def _standing(row: Row) -> Standing:
 
 
 def _text(row: Row) -> str:
-    told = row["diagnostics"]
+    diagnostics = row["diagnostics"]
     if row["value"] is None:
-        return told["no_slope"].removeprefix("the change is ")
-    half = told["profile"].get("half_life")
+        return diagnostics["no_slope"].removeprefix("the change is ")
+    half = diagnostics["profile"].get("half_life")
     fades = f"; halves every {half:.2g} tokens" if half is not None else ""
     low, high = row["interval"]
     return f"change ~ n^{row['value']:.2f} ({low:.2f} to {high:.2f}){fades}"
 
 
 def _predicted(row: Row) -> str:
-    told = row["diagnostics"]
-    if told.get("predicted_reach") is not None:
-        return f"exactly 0 beyond {told['predicted_reach']} tokens"
-    return "" if told["predicted"] is None else f"n^{told['predicted']:.0f}"
+    diagnostics = row["diagnostics"]
+    if diagnostics.get("predicted_reach") is not None:
+        return f"exactly 0 beyond {diagnostics['predicted_reach']} tokens"
+    return "" if diagnostics["predicted"] is None else f"n^{diagnostics['predicted']:.0f}"
 
 
 def _answer(row: Row) -> Answer:
@@ -111,17 +111,17 @@ def _answer(row: Row) -> Answer:
 
 
 def _line(row: Row) -> dict[str, Any]:
-    told = row["diagnostics"]
+    diagnostics = row["diagnostics"]
     return {
         "net": row.cell.config["net"],
         "slope": row["value"],
         "interval": "{:.2f} to {:.2f}".format(*row["interval"]) if row["interval"] else None,
-        "reach": told["reach"],
-        "profile": told["profile"].get("shape"),
-        "logits": told["logit_range"],
+        "reach": diagnostics["reach"],
+        "profile": diagnostics["profile"].get("shape"),
+        "logits": diagnostics["logit_range"],
         "predicted": _predicted(row) or None,
-        "agrees": told["agrees"],
-        "reason": told["reason"],
+        "agrees": diagnostics["agrees"],
+        "reason": diagnostics["reason"],
     }
 
 
@@ -134,8 +134,8 @@ def _headline(rows: Sequence[Row]) -> str:
 def _figures(rows: Sequence[Row]) -> list[Figure]:
     over_length, over_distance = [], []
     for row in rows:
-        net, told = row.cell.config["net"], row["diagnostics"]
-        curve, profile = told["curve"], told["profile"]
+        net, diagnostics = row.cell.config["net"], row["diagnostics"]
+        curve, profile = diagnostics["curve"], diagnostics["profile"]
         over_length.append(
             Series(
                 net,

@@ -144,12 +144,11 @@ def _answers(rows: Sequence[Row], setting: Setting) -> list[Answer]:
             answers.append(failed(net, _QUESTION, found[0].error or ""))
             continue
         top = max(good, key=lambda row: row["rank"])
-        told = [agreed for row in good if (agreed := agrees(row)) is not None]
+        verdicts = [verdict for row in good if (verdict := agrees(row)) is not None]
         text = f"rank {_value(top)} ({_shape(top.cell.config['shape'])}, {top['partition']})"
         cap = "" if top["cap"] is None else f"at most {format_rank(top['cap'])}"
-        answers.append(
-            Answer(net, _QUESTION, _standing(top), text, cap, all(told) if told else None, "tie halves, exactly")
-        )
+        agreed = all(verdicts) if verdicts else None
+        answers.append(Answer(net, _QUESTION, _standing(top), text, cap, agreed, "tie halves, exactly"))
     return answers
 
 
@@ -165,10 +164,10 @@ def agrees(row: Row) -> bool | None:
     not below the lower bound. None where theory says nothing that could be wrong here."""
     cap, lower, upper = row["cap"], row["bounds"]["lower"], row["bounds"]["upper"]
     above = [most for most in (cap, upper) if most is not None]
-    told = [row["rank"] <= most for most in above]
+    checks = [row["rank"] <= most for most in above]
     if row["exact"] and lower is not None and lower > 1:
-        told.append(row["rank"] >= lower)
-    return all(told) if told else None
+        checks.append(row["rank"] >= lower)
+    return all(checks) if checks else None
 
 
 def _headline(rows: Sequence[Row]) -> str:
@@ -230,8 +229,8 @@ def _table(net: str, rows: Sequence[Row], setting: Setting) -> Table:
 
 
 def _both(left: bool | None, right: bool | None) -> bool | None:
-    told = [one for one in (left, right) if one is not None]
-    return all(told) if told else None
+    known = [one for one in (left, right) if one is not None]
+    return all(known) if known else None
 
 
 def _command(net: str, shape: Mapping[str, Any]) -> str:

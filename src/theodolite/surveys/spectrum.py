@@ -152,17 +152,17 @@ def _answers(net: str, rows: Sequence[Row], setting: Setting) -> list[Answer]:
     ranks = _ranks(middle, "left-right")
     low, high = _interval(ranks)
     at = "" if _depth(middle) is None else f" at depth {_depth(middle)}"
-    text = f"ε-rank {_told(middle, 'left-right')} ({low:.3g}–{high:.3g}){at}"
+    text = f"ε-rank {_spelt(middle, 'left-right')} ({low:.3g}–{high:.3g}){at}"
     standing: Standing = "yes" if low > 2 else "no" if high <= 2 else "unknown"
     answers = [Answer(net, _TIES, standing, text, ability="tie its halves together")]
     if len(rows) > 1:
         before, after = _ranks(first, "left-right"), _ranks(last, "left-right")
         grew = _interval(after)[0] > _interval(before)[1] and _resolved(first, ["left-right"])
         shrank = _interval(after)[1] < _interval(before)[0] and _resolved(last, ["left-right"])
-        text = f"{_told(first, 'left-right')} at depth {_depth(first)}, {_told(last, 'left-right')} at {_depth(last)}"
+        text = f"{_spelt(first, 'left-right')} at depth {_depth(first)}, {_spelt(last, 'left-right')} at {_depth(last)}"
         answers.append(Answer(net, _DEEPER, "yes" if grew else "no" if shrank else "unknown", text, ability=_MORE))
     if "tokens" in middle.cell.config["shape"]:
-        text = ", ".join(f"{_told(middle, partition)} {partition}" for partition in _PARTITIONS)
+        text = ", ".join(f"{_spelt(middle, partition)} {partition}" for partition in _PARTITIONS)
         predicted = "the same: tokens are a set (Prop. 7.1)" if middle["alike"] else ""
         answers.append(Answer(net, _ALIKE, _alike(middle), text, predicted, _agrees(rows), "tie near and far alike"))
     return answers
@@ -170,10 +170,10 @@ def _answers(net: str, rows: Sequence[Row], setting: Setting) -> list[Answer]:
 
 def _agrees(rows: Sequence[Row]) -> bool | None:
     """Where theory says that both partitions are alike, no row may show that they surely are not."""
-    told = [_alike(row) for row in rows if row["alike"]]
-    if "no" in told:
+    verdicts = [_alike(row) for row in rows if row["alike"]]
+    if "no" in verdicts:
         return False
-    return True if told and "unknown" not in told else None
+    return True if verdicts and "unknown" not in verdicts else None
 
 
 def _reference(rows: Sequence[Row], setting: Setting) -> Row:
@@ -189,16 +189,16 @@ def _headline(found: dict[str, list[Row]], setting: Setting) -> str:
     measured = {net: _reference(rows, setting) for net, rows in found.items()}
     means = {net: _mean(_ranks(row, "left-right")) for net, row in measured.items()}
     best, worst = max(means, key=lambda net: means[net]), min(means, key=lambda net: means[net])
-    told = {net: _told(row, "left-right") for net, row in measured.items()}
+    ranks = {net: _spelt(row, "left-right") for net, row in measured.items()}
     if best == worst:
-        return f"To come within {_EPSILON:.0%} of {best} takes {told[best]} products."
+        return f"To come within {_EPSILON:.0%} of {best} takes {ranks[best]} products."
     return (
         f"Products that come within {_EPSILON:.0%}, a half of the input on either side: most for {best} "
-        f"({told[best]}), fewest for {worst} ({told[worst]})."
+        f"({ranks[best]}), fewest for {worst} ({ranks[worst]})."
     )
 
 
-def _told(row: Row, partition: str) -> str:
+def _spelt(row: Row, partition: str) -> str:
     """The mean rank, marked where it is only a bound from below."""
     return f"{'' if _resolved(row, [partition]) else '≥ '}{_mean(_ranks(row, partition)):.3g}"
 

@@ -93,25 +93,29 @@ def _standing(holds: bool | None) -> Standing:
 
 
 def _answer(net: str, group: str, found: dict[str, Any]) -> Answer:
-    told = found["diagnostics"]
-    text = f"exact (error {found['value']:.1g})" if told["holds"] else f"error {found['value']:.2g}"
-    predicted = "" if told["predicted"] is None else f"{'yes' if told['predicted'] else 'no'}: {told['reason']}"
-    standing = _standing(told["holds"])
-    return Answer(net, _QUESTIONS[group], standing, text, predicted, told["agrees"], _ABILITIES[group])
+    diagnostics = found["diagnostics"]
+    text = f"exact (error {found['value']:.1g})" if diagnostics["holds"] else f"error {found['value']:.2g}"
+    predicted = (
+        ""
+        if diagnostics["predicted"] is None
+        else f"{'yes' if diagnostics['predicted'] else 'no'}: {diagnostics['reason']}"
+    )
+    standing = _standing(diagnostics["holds"])
+    return Answer(net, _QUESTIONS[group], standing, text, predicted, diagnostics["agrees"], _ABILITIES[group])
 
 
 def _line(net: str, group: str, found: dict[str, Any]) -> dict[str, Any]:
-    told = found["diagnostics"]
-    known = told["predicted"] is not None
+    diagnostics = found["diagnostics"]
+    known = diagnostics["predicted"] is not None
     return {
         "net": net,
         "group": group,
         "error": found["value"],
-        "median": told["median"],
-        "holds": told["holds"],
-        "predicted": told["predicted"],
-        "agrees": told["agrees"],
-        "reason": told["reason"] if known else None,
+        "median": diagnostics["median"],
+        "holds": diagnostics["holds"],
+        "predicted": diagnostics["predicted"],
+        "agrees": diagnostics["agrees"],
+        "reason": diagnostics["reason"] if known else None,
     }
 
 
@@ -123,8 +127,8 @@ def _headline(answers: Sequence[Answer]) -> str:
         for group, question in _QUESTIONS.items():
             if answer.question == question and answer.standing == "yes":
                 held[group].append(answer.net)
-    told = [f"{group}: {', '.join(nets)}" for group, nets in held.items() if nets]
-    return "Exact symmetries. " + "; ".join(told) + "." if told else "No exact symmetry was found."
+    groups = [f"{group}: {', '.join(nets)}" for group, nets in held.items() if nets]
+    return "Exact symmetries. " + "; ".join(groups) + "." if groups else "No exact symmetry was found."
 
 
 section = SymmetrySection()

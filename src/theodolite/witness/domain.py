@@ -77,11 +77,11 @@ def domain_of(task: Task, seed: int = 0, most: int = MOST_INPUTS, samples: int =
         reached, total = reached + 1, total + count
     rest = _spread(reached + 1, longest)
     each = max(1, samples // max(1, len(rest)) // 4)  # a string costs a network several times a vector
-    told = [f"all {total:,} inputs of length {_range(shortest, reached)}"] if total else []
-    told += [f"{each * len(rest):,} drawn ones of length {', '.join(map(str, rest))}"] if rest else []
+    parts = [f"all {total:,} inputs of length {_range(shortest, reached)}"] if total else []
+    parts += [f"{each * len(rest):,} drawn ones of length {', '.join(map(str, rest))}"] if rest else []
     lengths = range(shortest, reached + 1)
     return Domain(
-        " and ".join(told),
+        " and ".join(parts),
         not rest,
         lambda: chain(_listed(task, lengths), _drawn(task, [(length, each) for length in rest], seed)),
     )

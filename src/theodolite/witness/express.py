@@ -90,8 +90,8 @@ def express(
     for construction in constructions(net):
         found = construction(made, shape)
         if isinstance(found, Impossible):
-            told = {"witness": None, "reason": found.reason, "source": found.source, "checked": dict(found.checked)}
-            return _finished(started, **about, shape=shape, expressible=False, **told)
+            outcome = {"witness": None, "reason": found.reason, "source": found.source, "checked": dict(found.checked)}
+            return _finished(started, **about, shape=shape, expressible=False, **outcome)
         if isinstance(found, Witness):
             check = verify_network(found.module, made, seed, most, samples)
             if check.right:

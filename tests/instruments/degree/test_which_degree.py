@@ -169,12 +169,12 @@ def test_mixed_degrees_are_the_best_of_all_orders_that_spend_the_budget(budget, 
 
 def test_wide_nets_get_fewer_points_by_themselves_and_it_is_told(monkeypatch):
     monkeypatch.setitem(degree_effort._WORK, "cpu", 2e7)  # so that a width of 6 is wide
-    told: list[str] = []
-    rows = degree(12, 6, degrees=[2, 3], told=told.append)
+    notes: list[str] = []
+    rows = degree(12, 6, degrees=[2, 3], on_note=notes.append)
     (points,) = {row.points for row in rows}
     assert 16 <= points < 256
     assert {row.rank for row in rows} == {points}
-    assert f"with {points} points a side instead of 2,048" in told[-1]
+    assert f"with {points} points a side instead of 2,048" in notes[-1]
     assert {row.points for row in degree(12, 6, degrees=[2, 3], max_points=70)} == {70}
 
 
@@ -220,18 +220,18 @@ def test_real_degrees_are_those_of_the_built_net():
 def test_training_takes_only_degrees_that_divide_the_budget_unless_they_are_asked_for():
     effort = {"seeds": 2, "steps": 3, "task": "diabetes", "train": True}
     assert [row.degree for row in degree(4, 2, **effort)] == [2, 4]
-    told: list[str] = []
-    (row,) = degree(4, 2, degrees=[3], told=told.append, **effort)
+    notes: list[str] = []
+    (row,) = degree(4, 2, degrees=[3], on_note=notes.append, **effort)
     assert row.rank is None
     assert row.error is not None
-    assert any("trained degree 3 at budget 4 has" in note for note in told)
+    assert any("trained degree 3 at budget 4 has" in note for note in notes)
 
 
 def test_degrees_restrict_the_mix_and_a_note_says_so():
-    told: list[str] = []
-    rows = degree(4, 2, degrees=[2], mixed=True, told=told.append)
+    notes: list[str] = []
+    rows = degree(4, 2, degrees=[2], mixed=True, on_note=notes.append)
     assert [row.degrees for row in rows] == [(2, 2)]
-    assert told[-1].endswith("--degrees restricts the mix, here to 2")
+    assert notes[-1].endswith("--degrees restricts the mix, here to 2")
 
 
 def test_too_few_points_leave_a_lower_bound_and_say_so():
@@ -244,11 +244,11 @@ def test_too_few_points_leave_a_lower_bound_and_say_so():
 
 
 def test_a_degree_that_does_not_divide_the_budget_is_left_out_with_a_sentence():
-    told: list[str] = []
-    rows = degree(6, 2, told=told.append)
+    notes: list[str] = []
+    rows = degree(6, 2, on_note=notes.append)
     assert [row.degree for row in rows] == [2, 3, 6]
-    assert len(told) == 1
-    assert "4, 5 (budget 6, d matrices a block)" in told[0]
+    assert len(notes) == 1
+    assert "4, 5 (budget 6, d matrices a block)" in notes[0]
 
 
 def test_a_net_of_the_users_own_gets_the_ranks_of_the_built_in_one(own):
@@ -267,8 +267,8 @@ def test_errors_are_those_of_training_and_real_degrees_have_no_rank():
     rows = degree(6, 2, degrees=[2, 4, 2.5], train=True, **effort)
     assert [row.degree for row in rows] == [2, 2.5, 4]  # 4 does not divide 6: trained at a width of its own
     assert [row.rank for row in rows] == [9, None, None]
-    told = train_degrees([2, 2.5, 4], budget=6, width=2, **effort)
-    for row, reached in zip(rows, told, strict=True):
+    trained = train_degrees([2, 2.5, 4], budget=6, width=2, **effort)
+    for row, reached in zip(rows, trained, strict=True):
         assert row.error == reached["error"]
         assert list(row.interval) == reached["interval"]
         assert row.interval_kind == "range"  # of two seeds
@@ -305,10 +305,10 @@ def test_errors_are_those_of_training_and_real_degrees_have_no_rank():
     ],
 )
 def test_bad_input_is_told_in_one_sentence(options, sentence):
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as raised:
         degree(**options)
-    assert sentence in str(told.value)
-    assert "\n" not in str(told.value)
+    assert sentence in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_block_that_is_not_polynomial_has_no_exact_rank(own):

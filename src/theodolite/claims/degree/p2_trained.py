@@ -88,7 +88,7 @@ def _p2(rows: Sequence[Row]) -> Verdict:
         family: {row["degree"]: _short(row["error"]) for row in found if row["task_args"] == args}
         for family, args in (HIGH | LOW).items()
     }
-    told = {
+    ratios = {
         f"{family}, T3/T{rival}": [_short(ratio.value), *map(_short, ratio.interval)]
         for (family, rival), (ratio, _) in (high | low).items()
     }
@@ -98,7 +98,7 @@ def _p2(rows: Sequence[Row]) -> Verdict:
         predicted={"log degree of T3 over that of T2 and T4": _short(math.log(3) / 3 / (math.log(2) / 2))},
         measured={
             "median error": medians,
-            "error ratio with 95 % interval": told,
+            "error ratio with 95 % interval": ratios,
             "rates": {
                 f"{row['task_args']['kind']} {row['task_args']['rank']}, T{row['degree']}": row["rate"] for row in found
             },
@@ -108,7 +108,7 @@ def _p2(rows: Sequence[Row]) -> Verdict:
         detail="Of 5 families T₃ is better, not clearly different, worse: "
         + "; ".join(f"than T{rival} on {', '.join(map(str, counts[rival]))}" for rival in RIVALS)
         + ". Error of T₃ over the rival's: "
-        + "; ".join(f"{name} {value[0]} ({value[1]} to {value[2]})" for name, value in told.items())
+        + "; ".join(f"{name} {value[0]} ({value[1]} to {value[2]})" for name, value in ratios.items())
         + ".",
     )
 

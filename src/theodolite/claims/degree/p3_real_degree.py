@@ -202,14 +202,14 @@ def _learnt(trained: Mapping[tuple[int, str], Row]) -> dict[str, Any]:
 
 
 def _words(shapes: Sequence[Mapping[str, Any]], worst: float) -> str:
-    told = [
+    ranks = [
         f"{s['shape']}: {s['best whole']['rank']} for {s['best whole']['degrees']}, {s['nearest to e']['rank']} for "
         f"{s['nearest to e']['degrees']}, {'at least ' if s['best']['at least'] else ''}{s['best']['rank']} for "
         f"{s['best']['degrees']}"
         for s in shapes
     ]
     return (
-        f"Exact ranks at equal parameters, best whole degrees, those nearest to e, best of all: {'; '.join(told)}. "
+        f"Exact ranks at equal parameters, best whole degrees, those nearest to e, best of all: {'; '.join(ranks)}. "
         f"Blocks of real degree {'train' if worst < _USELESS else 'do not all train'}: worst relative error of any "
         f"seed and rate {worst:.2f}."
     )

@@ -74,10 +74,10 @@ def _g15(rows: Sequence[Row]) -> Verdict:
         solved = sum(score >= SOLVED for score in far)
         learnt = sum(member["status"] == "solved" for member in seeds)
         measured[name] = {"best": max(far), "solved": solved, "learnt": learnt, "of": len(far)}
-        told = find(chomsky.SCORES, task, net, chomsky.SCORE)
-        if told:
-            predicted[name] = told[0].value
-            verdicts[name] = told[0].value >= SOLVED, _agrees(told[0].value >= SOLVED, solved, learnt, len(far))
+        published = find(chomsky.SCORES, task, net, chomsky.SCORE)
+        if published:
+            predicted[name] = score = published[0].value
+            verdicts[name] = score >= SOLVED, _agrees(score >= SOLVED, solved, learnt, len(far))
     wrong = [name for name, (_, same) in verdicts.items() if same is False]
     same = {side: [n for n, (s, agrees) in verdicts.items() if s is side and agrees] for side in (True, False)}
     decided = len(wrong) + len(same[True]) + len(same[False])

@@ -131,14 +131,14 @@ def _g10(rows: Sequence[Row]) -> Verdict:
     fits = {r.cell.config["machine"]: r["fit"]["units"] for r in size}
     largest = {r.cell.config["machine"]: r["sizes"][-1]["units"] for r in size}
     good = not any(wrong.values()) and not any(differ.values()) and all(fits.values())
-    told = ", ".join(f"{m} {_polynomial(fits[m])}" for m in fits)
+    growth = ", ".join(f"{m} {_polynomial(fits[m])}" for m in fits)
     return Verdict(
         outcome(good),
         predicted={"wrong": 0, "units": "a·T² + b·T + c"},
         measured={"wrong": {**wrong, **differ}, "a, b, c": fits, f"units at T = {_SIZE_STEPS[-1]}": largest},
         detail=f"Compiled circuits: {sum(wrong.values())} wrong of {sum(r['checked'] for r in circuits)} answers a "
         f"compiler. Compiled machines: {sum(differ.values())} wrong of {sum(r['checked'] for r in agree)}. "
-        f"Units: {told}.",
+        f"Units: {growth}.",
     )
 
 

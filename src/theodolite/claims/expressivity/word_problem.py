@@ -13,5 +13,5 @@ def measure_word_problem_witness(config: Mapping[str, Any], seed: int) -> dict[s
     length = config["length"]
     arguments = {"group": config["group"], "generators": "two", "shortest": length, "longest": length}
     found = express("word-problem", config["net"], task_args=arguments, seed=seed, samples=config["samples"])
-    told = ("expressible", "witness", "units", "depth", "parameters", "predicted", "verified_on", "errors", "margin")
-    return {name: found.to_json()[name] for name in told}
+    fields = ("expressible", "witness", "units", "depth", "parameters", "predicted", "verified_on", "errors", "margin")
+    return {name: found.to_json()[name] for name in fields}

@@ -68,13 +68,13 @@ def _s6(rows: Sequence[Row]) -> Verdict:
         measured[name] = {"learnt": len(counted), **{k: statistics.fmean(values[k]) for k in kept}}
     shows = [target for target, so in metric.items() if so]
     good = not missed and bool(shows or few)
-    told = ", ".join(f"{n}: AUC {m['auc']:.2f}, reads {m['effective']:.1f}, PSD share {m['start_positive']:.2f} → "
+    summary = ", ".join(f"{n}: AUC {m['auc']:.2f}, reads {m['effective']:.1f}, PSD share {m['start_positive']:.2f} → "
                      f"{m['positive']:.2f}" for n, m in measured.items())  # fmt: skip
     return Verdict(
         outcome(good, not few and len(shows) == 3),
         {"AUC": "> 0.9", "metric": "content, sibling, before"},
         measured,
-        f"{told}. A metric {'for ' + ', '.join(shows) if shows else 'nowhere'}"
+        f"{summary}. A metric {'for ' + ', '.join(shows) if shows else 'nowhere'}"
         f"{'; not learnt: ' + ', '.join(few) if few else ''}"
         f"{'; does not select: ' + ', '.join(missed) if missed else ''}.",
     )
@@ -204,12 +204,12 @@ def _s11(rows: Sequence[Row]) -> Verdict:
         "factor a bit": growth,
     }
     machines = {k: v for k, v in measured.items() if k in _MACHINES}
-    told = ", ".join(f"{k} {v['nodes'][max(v['nodes'], key=int)]} nodes at T = 24" for k, v in machines.items())
+    summary = ", ".join(f"{k} {v['nodes'][max(v['nodes'], key=int)]} nodes at T = 24" for k, v in machines.items())
     return Verdict(
         outcome(all(good), control),
         {"fan-in": _FAN_IN, "nodes": "O(T²)", "random truth tables": "exponential in the bits"},
         measured,
-        f"{told}; fan-in {_FAN_IN} throughout, units as compiled read "
+        f"{summary}; fan-in {_FAN_IN} throughout, units as compiled read "
         f"{', '.join(str(v['unit fan-in'][-1]) for v in machines.values())}. A random truth table has a graph of "
         f"fan-in 2 as well, but {growth:.2f} times the nodes with every bit: bounded fan-in says nothing without "
         "bounded size.",
@@ -273,12 +273,13 @@ def _s12(rows: Sequence[Row]) -> Verdict:
     fails = any(high < 1 for _, high in intervals.values())
     decided = not lost and all(low > 2 for low, _ in intervals.values())
     last = _SIZES[-1][0]
-    told = ", ".join(f"{kind} {measured[f'{kind}, {last} inputs']['bound'] or math.nan:.3g}" for kind in _NETS)
+    bounds = ", ".join(f"{kind} {measured[f'{kind}, {last} inputs']['bound'] or math.nan:.3g}" for kind in _NETS)
     return Verdict(
         outcome(not fails, decided),
         {"log10 dense / sparse": "above 2"},
         measured,
-        f"{last} inputs, bounds on the test error: {told} (all vacuous above 1); log₁₀ of the ratio dense / sparse in "
+        f"{last} inputs, bounds on the test error: {bounds} (all vacuous above 1); log₁₀ of the ratio dense / sparse "
+        "in "
         + ", ".join(f"{kind} [{low:.2f}, {high:.2f}]" for kind, (low, high) in intervals.items())
         + "; the sparse networks' own bounds by graph instead of as dense are better by a factor of "
         + ", ".join(

@@ -61,7 +61,7 @@ def _s8(rows: Sequence[Row]) -> Verdict:
     verdicts = {t: equivalence(found[t, "serial"], found[t, "parallel"], _MARGIN) for t in tasks}
     intervals = {t: difference_interval(found[t, "serial"], found[t, "parallel"], 0.9) for t in tasks}
     means = {t: [statistics.fmean(found[t, block]) for block in _BLOCKS] for t in tasks}
-    told = "; ".join(
+    accuracies = "; ".join(
         f"{t} {means[t][0]:.3f} and {means[t][1]:.3f} ({intervals[t][0]:+.3f} to {intervals[t][1]:+.3f}: {verdicts[t]})"
         for t in tasks
     )
@@ -69,7 +69,7 @@ def _s8(rows: Sequence[Row]) -> Verdict:
         outcome("apart" not in verdicts.values(), set(verdicts.values()) == {"alike"}),
         {"difference within": _MARGIN},
         {"means": means, "intervals": intervals, "verdicts": verdicts},
-        f"Serial and parallel, mean accuracy (90 % interval of the difference): {told}.",
+        f"Serial and parallel, mean accuracy (90 % interval of the difference): {accuracies}.",
     )
 
 

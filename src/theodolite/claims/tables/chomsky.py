@@ -87,11 +87,11 @@ def shorter(entry: Entry, training: Training, members: int) -> str | None:
 
 def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """How many entries stand on the published side of the bar."""
-    told = [r for r in results if r["quantities"] and r["quantities"][0]["published"]]
-    if not told:
+    published = [r for r in results if r["quantities"] and r["quantities"][0]["published"]]
+    if not published:
         return []
-    same, other = (sum(1 for r in told if r["agrees"] is verdict) for verdict in (True, False))
-    wrong = [f"{r['net']} on {r['task']}" for r in told if r["agrees"] is False]
+    same, other = (sum(1 for r in published if r["agrees"] is verdict) for verdict in (True, False))
+    wrong = [f"{r['net']} on {r['task']}" for r in published if r["agrees"] is False]
     return [
         statement(
             "a network's place in the hierarchy tells on which tasks it is right beyond the lengths of training",
@@ -99,9 +99,9 @@ def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
             f"an entry agrees if its best score and the published one are on the same side of {SOLVED:.0%}; it is open "
             "if the best stays below where the published one does not, or where training lengths were not learnt; "
             "holds if none disagrees and none is open, fails if more disagree than agree",
-            False if other > same else True if same == len(told) else None,
-            f"{same} of {len(told)} agree, {other} disagree{': ' if wrong else ''}{', '.join(wrong)}, "
-            f"{len(told) - same - other} open",
+            False if other > same else True if same == len(published) else None,
+            f"{same} of {len(published)} agree, {other} disagree{': ' if wrong else ''}{', '.join(wrong)}, "
+            f"{len(published) - same - other} open",
         )
     ]
 

@@ -81,13 +81,13 @@ def shorter(entry: Entry, training: Training, members: int) -> str | None:
     if entry.experiment == GRID:
         symbols = entry.task_args["keys"] + entry.task_args["values"]
         return falls_short([("steps", training.steps, paper.GRID_STEPS), ("symbols", symbols, paper.GRID_SYMBOLS)])
-    told = falls_short([("width", entry.shape["width"], paper.WIDTH)])
-    return f"one difficulty (a mean over many){', ' if told else ''}{told or ''}"
+    width = falls_short([("width", entry.shape["width"], paper.WIDTH)])
+    return f"one difficulty (a mean over many){', ' if width else ''}{width or ''}"
 
 
 def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """The sentences on width and number of pairs, net by net."""
-    told = []
+    found = []
     for said in paper.STATEMENTS:
         for net in said.nets:
             own = [r for r in results if r["experiment"] == GRID and r["net"] == net and r["error"] is None]
@@ -100,8 +100,8 @@ def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
                 f"width {width} for {pairs} pairs" if width else f"more than is tried for {pairs} pairs"
                 for pairs, width in needed.items()
             )
-            told.append(statement(f"{net}: {said.text}", said.source, rule, verdict, detail))
-    return told
+            found.append(statement(f"{net}: {said.text}", said.source, rule, verdict, detail))
+    return found
 
 
 def _needed_widths(results: Sequence[Mapping[str, Any]]) -> dict[int, int | None]:

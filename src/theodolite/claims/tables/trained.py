@@ -153,8 +153,8 @@ class TrainedTable:
     def _agrees(self, entry: Entry, quantity: Mapping[str, Any], learnt: bool) -> bool | None:
         if not quantity["published"] or quantity["best"] is None:
             return None
-        told = quantity["published"][0]
-        predicted = Published(entry.task, entry.net, told["value"], told["source"], "")
+        published = quantity["published"][0]
+        predicted = Published(entry.task, entry.net, published["value"], published["source"], "")
         return agreement(predicted, quantity["best"], learnt)
 
 
@@ -166,8 +166,8 @@ def spread_lengths(shortest: int, longest: int, count: int) -> tuple[int, ...]:
 
 def falls_short(sizes: Iterable[tuple[str, float, float | None]]) -> str | None:
     """(what, ours, the paper's) of everything that is smaller here, in words; None where nothing is."""
-    told = [f"{what} {own:,} ({paper:,})" for what, own, paper in sizes if paper is not None and own < paper]
-    return ", ".join(told) or None
+    smaller = [f"{what} {own:,} ({paper:,})" for what, own, paper in sizes if paper is not None and own < paper]
+    return ", ".join(smaller) or None
 
 
 def statement(text: str, source: str, rule: str, verdict: bool | None, detail: str) -> dict[str, str]:

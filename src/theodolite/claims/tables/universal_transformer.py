@@ -79,7 +79,7 @@ def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         f"{100 * MARGIN:.0f} points; fails if it is below one by more than that, though some member learnt the lengths "
         "of training; open otherwise"
     )
-    told = []
+    statements = []
     for task in dict.fromkeys(r["task"] for r in results):
         found = {r["net"]: r for r in results if r["task"] == task and r["quantities"]}
         best = {net: r["quantities"][0]["best"] for net, r in found.items()}
@@ -94,8 +94,8 @@ def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
             f"{learnt} of its members learnt the lengths of training"
         )
         text = f"on {task} the Universal Transformer gets more symbols right than the LSTM and the Transformer"
-        told.append(statement(text, paper.SOURCE, rule, verdict, detail))
-    return told
+        statements.append(statement(text, paper.SOURCE, rule, verdict, detail))
+    return statements
 
 
 TABLE = TrainedTable(

@@ -221,9 +221,9 @@ def designs(
     if ordered:
         notes.append(f"orders of the best mixed degrees that are measured: {'; '.join(ordered)}")
     if unmixed:
-        told = f"no mixed degrees spend the budget {'; '.join(unmixed)}"
+        note = f"no mixed degrees spend the budget {'; '.join(unmixed)}"
         named = ", ".join(map(str, tried))
-        notes.append(f"{told}: --degrees restricts the mix, here to {named}" if degrees else told)
+        notes.append(f"{note}: --degrees restricts the mix, here to {named}" if degrees else note)
     return found, notes
 
 

@@ -80,16 +80,16 @@ def shape_of(degree: Degree, budget: int, width: int, features: int, outputs: in
     name, blocks, power = _read(degree)
     if len(blocks) != 1:
         chosen = _mixed(blocks, budget)
-        return _told(name, chosen, width, power, goal, features, outputs)
+        return _described(name, chosen, width, power, goal, features, outputs)
     (each,) = blocks
     cost = 3 if power == "learnt" else each
     deepest = budget / cost
     if deepest < 1:
         raise BadInput(f"a budget of {budget} matrices is smaller than one block of degree {name}: raise the budget")
     if deepest == int(deepest):
-        return _told(name, (each,) * int(deepest), width, power, goal, features, outputs)
+        return _described(name, (each,) * int(deepest), width, power, goal, features, outputs)
     candidates = [
-        _told(name, (each,) * depth, wide, power, goal, features, outputs)
+        _described(name, (each,) * depth, wide, power, goal, features, outputs)
         for depth in (math.floor(deepest), math.ceil(deepest))
         for wide in range(max(1, math.floor(width * (1 - _WIDER))), math.ceil(width * (1 + _WIDER)) + 1)
     ]
@@ -99,7 +99,7 @@ def shape_of(degree: Degree, budget: int, width: int, features: int, outputs: in
     return min(candidates, key=lambda c: (abs(c.parameters - goal), c.depth))
 
 
-def _told(
+def _described(
     name: str, degrees: tuple[float, ...], width: int, power: str, goal: int, features: int, outputs: int
 ) -> Shape:
     parameters = _measured(features, outputs, degrees, width, power)

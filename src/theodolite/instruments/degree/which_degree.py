@@ -108,7 +108,7 @@ def degree(
     seed: int = 0,
     device: str = "cpu",
     progress: Progress | None = None,
-    told: Callable[[str], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
 ) -> list[DegreeRow]:
     """Rank, cap and total degree of networks that differ in the degree of their blocks and cost the same.
 
@@ -117,7 +117,7 @@ def degree(
     fully-connected, attention, mixer or `file.py:Name`; `matrices` how many a block of degree d has: d-1, d, d+1, or
     all for one row each. `inputs` are the numbers on each side of a fully connected net's partition (half the width by
     default), `tokens` all tokens of the others. `mixed` adds the best mixed degrees, in some orders. A degree whose
-    blocks do not divide the budget is left out; `told` receives a sentence of those. Above `max_points` a rank is a
+    blocks do not divide the budget is left out; `on_note` receives a sentence of those. Above `max_points` a rank is a
     lower bound only: 2,048 by default, fewer where the nets are so large that it would take more than about a minute.
     `train` adds errors of product nets on `task` (prescribed-rank by default; any regression on vectors, or the real
     sets digits and diabetes), over `seeds` (8) of so many `steps` (1,000); degrees that were asked for take part in it
@@ -139,8 +139,8 @@ def degree(
 
     def tell(note: str) -> None:
         logger.info(note)
-        if told is not None:
-            told(note)
+        if on_note is not None:
+            on_note(note)
 
     chosen: list[Design] = []
     if whole or not real:
@@ -207,8 +207,8 @@ def _degrees(given: str | Sequence[int | float] | None, train: bool) -> tuple[li
         if each == 1:
             at_least_two(1)
     if real and not train:
-        told = f"exact mode needs whole degrees and {spelt(real[:1])} is not one"
-        raise BadInput(f"{told}: use --train for real degrees, any above 1")
+        fault = f"exact mode needs whole degrees and {spelt(real[:1])} is not one"
+        raise BadInput(f"{fault}: use --train for real degrees, any above 1")
     return [int(each) for each in found if isinstance(each, int)], [float(each) for each in real]
 
 
@@ -290,8 +290,8 @@ def _check_polynomial(family: Family, count: str, degree: int, seed: int, device
     try:
         exact_rank(family.subject((degree,), count, seed), repeats=1, max_points=1, seed=seed, device=device)
     except NotPolynomial as error:
-        told = f"the blocks of '{family.name}' have no exact rank, for {error} of 'theodolite rank'"
-        raise NotPolynomial(told) from error
+        fault = f"the blocks of '{family.name}' have no exact rank, for {error} of 'theodolite rank'"
+        raise NotPolynomial(fault) from error
 
 
 def _settled(result: RankResult) -> bool:
@@ -328,33 +328,33 @@ def _trained(
             raise BadInput(f"a budget of {budget} is smaller than one block of degree {least}: raise the budget")
         logger.info("training at budget %d: %s", budget, ", ".join(map(str, wanted)))
         step = _labelled(progress, f"training at budget {budget}")
-        told = train_degrees(wanted, budget=budget, width=width, **effort, progress=step)
-        rows += [_trained_row(budget, one, reached, effort["seed"]) for one, reached in zip(wanted, told, strict=True)]
+        found = train_degrees(wanted, budget=budget, width=width, **effort, progress=step)
+        rows += [_trained_row(budget, one, reached, effort["seed"]) for one, reached in zip(wanted, found, strict=True)]
     return rows
 
 
-def _trained_row(budget: int, asked: int | float | tuple[int, ...], told: Mapping[str, Any], seed: int) -> DegreeRow:
-    low, high = told["interval"]
-    matrices = told["matrices"]
+def _trained_row(budget: int, asked: int | float | tuple[int, ...], report: Mapping[str, Any], seed: int) -> DegreeRow:
+    low, high = report["interval"]
+    matrices = report["matrices"]
     return DegreeRow(
         family="fully-connected",
         net=TRAINED,
         budget=budget,
         count="d",
         degree=None if isinstance(asked, tuple) else asked,
-        degrees=tuple(told["block_degrees"]),
-        depth=told["depth"],
-        width=told["width"],
+        degrees=tuple(report["block_degrees"]),
+        depth=report["depth"],
+        width=report["width"],
         matrices=int(matrices) if matrices == int(matrices) else matrices,
-        parameters=told["parameters"],
-        total_degree=_sensible(told["total_degree"]),
-        log10_total_degree=_log10(told["total_degree"]),
+        parameters=report["parameters"],
+        total_degree=_sensible(report["total_degree"]),
+        log10_total_degree=_log10(report["total_degree"]),
         seed=seed,
-        seconds=told["seconds"],
-        error=told["error"],
+        seconds=report["seconds"],
+        error=report["error"],
         interval=(low, high),
-        interval_kind=told["interval_kind"],
-        training={name: value for name, value in told.items() if name != "total_degree"},
+        interval_kind=report["interval_kind"],
+        training={name: value for name, value in report.items() if name != "total_degree"},
     )
 
 

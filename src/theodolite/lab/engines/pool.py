@@ -268,7 +268,7 @@ def _end_with_parent() -> None:
 def failed(group: str, error: Exception) -> Failed:
     """What a worker says of a group that raised."""
     expected = isinstance(error, TheodoliteError)
-    told = str(error).strip().splitlines()
-    sentence = str(error) if expected else f"{type(error).__name__}: {told[0] if told else ''}"
+    lines = str(error).strip().splitlines()
+    sentence = str(error) if expected else f"{type(error).__name__}: {lines[0] if lines else ''}"
     trace = "".join(traceback.format_exception(error))
     return Failed(group, sentence, trace, expected, isinstance(error, StoreError))

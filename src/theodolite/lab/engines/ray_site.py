@@ -231,10 +231,10 @@ def _connect(ray: Any, address: str, quiet: dict[str, Any]) -> None:
         ray.init(address=address, **quiet)
     except ConnectionError as error:
         if address == "auto":
-            told = "no Ray runs on this machine: start it with 'ray start', or give --address host:port"
+            message = "no Ray runs on this machine: start it with 'ray start', or give --address host:port"
         else:
-            told = f"Ray at '{address}' cannot be reached: run the command on a node of that cluster"
-        raise BadInput(told) from error
+            message = f"Ray at '{address}' cannot be reached: run the command on a node of that cluster"
+        raise BadInput(message) from error
 
 
 def _be_silent() -> None:

@@ -77,8 +77,8 @@ class JobLink:
 
     def _reason(self) -> str:
         lines = [line.strip() for line in (self._job.stderr() or "").splitlines() if line.strip()]
-        told = f", its last line: {lines[-1]}" if lines else ""
-        return f"job {self._job.job_id} ended{told}"
+        last = f", its last line: {lines[-1]}" if lines else ""
+        return f"job {self._job.job_id} ended{last}"
 
 
 class SlurmSite:
@@ -117,10 +117,10 @@ class SlurmSite:
                 job = self._executor.submit(serve, folder, self._threads)
         except Exception as error:  # submitit's own kinds, or what sbatch said
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            told = next(
+            answer = next(
                 (line for line in lines if "error" in line.lower()), lines[-1] if lines else type(error).__name__
             )
-            raise BadInput(f"Slurm did not take a job: {told}; see 'sinfo' and give --slurm KEY=VALUE") from error
+            raise BadInput(f"Slurm did not take a job: {answer}; see 'sinfo' and give --slurm KEY=VALUE") from error
         logging.getLogger(__name__).info("job %s submitted", job.job_id)
         return JobLink(job, folder, self._local)
 

@@ -65,11 +65,11 @@ def first_screen(
         given = [cell.answer for cell in column if cell.answer]
         folder = net.removesuffix(short[net]).rstrip(":") if short[net] != net else ""
         shown.append(ShownNet(net, short[net], folder, sentence(given), column))
-    told = tally(answers)
+    summary = tally(answers)
     return FirstScreen(
         tuple(shown),
         rows,
-        told[:1].upper() + told[1:] + "." if told else "",
+        summary[:1].upper() + summary[1:] + "." if summary else "",
         tuple(difference(answer, short) for answer in differences(answers)),
         _table(rows, command),
     )

@@ -125,8 +125,8 @@ def _beside(
 ) -> tuple[Box, dict[str, Any]]:
     """A label on its line, at the end and on the side where it covers the least."""
     height = _share(line.value, axes["yaxis"])
-    told = textwrap.wrap(line.label, _LINE) or [""]
-    width, depth = min(_LETTER * max(map(len, told)) + 0.02, 0.9), _HEIGHT * len(told)
+    wrapped = textwrap.wrap(line.label, _LINE) or [""]
+    width, depth = min(_LETTER * max(map(len, wrapped)) + 0.02, 0.9), _HEIGHT * len(wrapped)
     drawn = list(_ink(figure, panel, axes))
 
     def box(at: tuple[str, str]) -> Box:
@@ -140,7 +140,7 @@ def _beside(
         return 1000 * (outside + sum(place.meets(other) for other in taken)) + sum(place.holds(*p) for p in drawn)
 
     best = min((("right", "above"), ("left", "above"), ("right", "below"), ("left", "below")), key=cost)
-    note = _note(*told) | {
+    note = _note(*wrapped) | {
         "xref": "x domain",
         "x": 1 if best[0] == "right" else 0,
         "xanchor": best[0],

@@ -37,20 +37,20 @@ def sketch_graph(graph: CompositionalGraph) -> str:
     return "\n".join(lines)
 
 
-def _branches(graph: CompositionalGraph, name: str, told: set[str]) -> Iterator[str]:
+def _branches(graph: CompositionalGraph, name: str, drawn: set[str]) -> Iterator[str]:
     if name not in graph.node:
         yield clean(name)
         return
     node = graph.node[name]
-    if name in told:
+    if name in drawn:
         yield f"{clean(name)}  (as above)"
         return
-    told.add(name)
+    drawn.add(name)
     uses = sum(name in other.inputs for other in graph.nodes)
     yield f"{clean(name)} = {_inside(node)}" + (f"  (used {uses} times)" if uses > 1 else "")
     for place, below in enumerate(node.inputs):
         last = place == len(node.inputs) - 1
-        for row, line in enumerate(_branches(graph, below, told)):
+        for row, line in enumerate(_branches(graph, below, drawn)):
             stem = ("└─ " if last else "├─ ") if row == 0 else ("   " if last else "│  ")
             yield stem + line
 
@@ -186,27 +186,27 @@ def _edge(points: Sequence[Point], source: str, name: str, trust: float | None) 
             path.append(f"H{stop:.1f}")
             x, y = stop, height
     share = 1.0 if trust is None else min(1.0, max(0.0, trust))
-    told = f"{source} → {name}" + ("" if trust is None else f", confidence {trust:.2f}")
+    title = f"{source} → {name}" + ("" if trust is None else f", confidence {trust:.2f}")
     look = f'stroke-opacity="{0.15 + 0.75 * share:.2f}" stroke-width="{0.8 + 1.4 * share:.2f}"'
-    return f'<path class="edge" d="{"".join(path)}" {look}><title>{_text(told)}</title></path>'
+    return f'<path class="edge" d="{"".join(path)}" {look}><title>{_text(title)}</title></path>'
 
 
 def _variable(name: str, at: Point, *, idle: bool) -> str:
     x, y = at
     kind = "idle" if idle else "variable"
-    told = f"{name}: not used" if idle else name
+    title = f"{name}: not used" if idle else name
     return (
-        f'<g class="{kind}"><title>{_text(told)}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
+        f'<g class="{kind}"><title>{_text(title)}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
         f'<text x="{x - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{_text(_short(name, _LONGEST))}</text></g>'
     )
 
 
 def _node(node: Node, at: Point, *, top: bool) -> str:
     x, y = at
-    told = f"{node.name}: {_WORDS[node.kind]} of {', '.join(node.inputs)}"
+    title = f"{node.name}: {_WORDS[node.kind]} of {', '.join(node.inputs)}"
     label = _text(_short(node.name, _LONGEST_NODE))
     return (
-        f'<g class="{"node top" if top else "node"}"><title>{_text(told)}</title>'
+        f'<g class="{"node top" if top else "node"}"><title>{_text(title)}</title>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS:g}"/>'
         f'<text class="sign" x="{x:.1f}" y="{y + 4.5:.1f}" text-anchor="middle">{_SIGNS[node.kind]}</text>'
         f'<text class="name" x="{x:.1f}" y="{y - _RADIUS - 4:.1f}" text-anchor="middle">{label}</text></g>'

@@ -164,14 +164,14 @@ def _models(advice: Advice, x: LogAxis, y: LogAxis, labels: Labels) -> Iterator[
     at: dict[str, Point] = {}
     for model in models():
         shape = model.shape
-        told = _sizes(model.name, shape)
-        places.setdefault((shape.depth, shape.width), {}).setdefault(_lineage(shape), []).append(told)
+        titles = _sizes(model.name, shape)
+        places.setdefault((shape.depth, shape.width), {}).setdefault(_lineage(shape), []).append(titles)
         at[model.name] = (x(shape.depth), y(shape.width))
     for (depth, width), lineages in places.items():
-        for place, (lineage, told) in enumerate(sorted(lineages.items())):
+        for place, (lineage, titles) in enumerate(sorted(lineages.items())):
             point = (x(depth) + 9 * (place - (len(lineages) - 1) / 2), y(width))
             labels.keep_free(point, 5)
-            yield marker(_form(lineage), point, f"model series-{lineage}", "\n".join(told))
+            yield marker(_form(lineage), point, f"model series-{lineage}", "\n".join(titles))
     marked = {name: (x(shape.depth), y(shape.width)) for name, shape in _marked(advice).items()}
     if len(marked) == 2:
         (left, high), (right, low) = marked.values()
@@ -209,17 +209,17 @@ def _legend(advice: Advice) -> Iterator[str]:
         yield marker(_form(place), (left, base - 4), f"model series-{place}", name)
         yield f'<text class="legend" x="{left + 12:.1f}" y="{base}">{escape(name)}</text>'
     base = top + 20 * (len(names) // 4)
-    told = "Thin lines: N = 12·L·d² parameters. Band: the fit's published ±; dashed outside depths 6 to 48."
-    yield f'<text class="soft" x="{_LEFT + 8 + column:.1f}" y="{base}">{told}</text>'
+    text = "Thin lines: N = 12·L·d² parameters. Band: the fit's published ±; dashed outside depths 6 to 48."
+    yield f'<text class="soft" x="{_LEFT + 8 + column:.1f}" y="{base}">{text}</text>'
 
 
 def _sizes(name: str, shape: ModelShape) -> str:
     """For the reader who hovers; a model far from its line of equal size is told with both numbers."""
-    told = f"{name}: {layers(shape)} of width {shape.width}, {short(shape.params)} parameters"
+    text = f"{name}: {layers(shape)} of width {shape.width}, {short(shape.params)} parameters"
     dense, blocks = dense_parameters(shape.depth, shape.width), shape.params_in_blocks
     if not dense / _FAR_FROM_DENSE < blocks < dense * _FAR_FROM_DENSE:
-        told += f"; {short(blocks)} in the blocks, where 12·L·d² is {short(dense)}"
-    return told
+        text += f"; {short(blocks)} in the blocks, where 12·L·d² is {short(dense)}"
+    return text
 
 
 def _lineage(shape: ModelShape) -> int:

@@ -45,19 +45,19 @@ def print_advice(console: Console, advice: Advice) -> None:
     sizes[0] = max(len(label) for label, _ in _LINES)
     print_noted(console, headers, rows, sizes)
     console.print()
-    _told(console, "Parts", ", ".join(f"{part} {short(n)}" for part, n in advice.judged.shape.parts.items() if n))
-    _told(console, "Theory", _theory(advice))
-    _told(
+    _line(console, "Parts", ", ".join(f"{part} {short(n)}" for part, n in advice.judged.shape.parts.items() if n))
+    _line(console, "Theory", _theory(advice))
+    _line(
         console, "Costs", f"at {advice.advised.cost.context} tokens of context; see docs/advise.md for what is counted."
     )
     if advice.judged.shape.two_stacks:
-        told = (
+        text = (
             "layers are those of the encoder + those of the decoder. One token passes one of them: training is the "
             "mean of both, the other numbers a token are of one that the decoder writes."
         )
-        _told(console, "Encoder and decoder", told)
+        _line(console, "Encoder and decoder", text)
     for note in advice.judged.shape.notes:
-        _told(console, "Note", note)
+        _line(console, "Note", note)
     _bottlenecks(console, advice)
     _alternatives(console, advice)
     _measured(console, advice)
@@ -76,13 +76,13 @@ def _theory(advice: Advice) -> str:
 
 def _bottlenecks(console: Console, advice: Advice) -> None:
     if not advice.bottlenecks:
-        _told(console, "Bottlenecks", "none found.")
+        _line(console, "Bottlenecks", "none found.")
     for one in advice.bottlenecks:
-        _told(console, f"Bottleneck, {one.kind}", f"{_wasted(one)}{one.why} {_fate(one, advice)}", "yellow")
+        _line(console, f"Bottleneck, {one.kind}", f"{_wasted(one)}{one.why} {_fate(one, advice)}", "yellow")
     kinds = {one.kind for one in advice.bottlenecks}
     for one in advice.left:
         if one.kind not in kinds:
-            _told(console, f"Bottleneck of the advised shape alone, {one.kind}", f"{_wasted(one)}{one.why}", "yellow")
+            _line(console, f"Bottleneck of the advised shape alone, {one.kind}", f"{_wasted(one)}{one.why}", "yellow")
 
 
 def _wasted(one: Bottleneck) -> str:
@@ -121,20 +121,20 @@ def _alternatives(console: Console, advice: Advice) -> None:
         )
         rows.append(NotedRow(cells, styles=["bold"] * len(cells) if shape == advice.advised.shape else ()))
     print_noted(console, _OTHERS, rows, widths(_OTHERS, rows))
-    told = "FLOPs and bytes a token. Layers run one after the other: latency grows with their number."
-    console.print(Text(told, style="dim"))
+    text = "FLOPs and bytes a token. Layers run one after the other: latency grows with their number."
+    console.print(Text(text, style="dim"))
 
 
 def _measured(console: Console, advice: Advice) -> None:
     for name, one in (advice.measured or {}).items():
-        told = (
+        text = (
             f"{one.tokens_per_second:,.0f} tokens/s, {_short(one.peak_bytes)}B at most, on {one.device} in {one.dtype}"
             f": {one.what}."
         )
-        _told(console, f"Measured, {name}", told)
+        _line(console, f"Measured, {name}", text)
 
 
-def _told(console: Console, title: str, text: str, style: str = "") -> None:
+def _line(console: Console, title: str, text: str, style: str = "") -> None:
     console.print(Text.assemble((f"{title}: ", f"bold {style}".strip()), text))
 
 

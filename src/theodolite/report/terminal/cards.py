@@ -50,8 +50,8 @@ def _card(
 ) -> list[Text]:
     lines = [Text(_cut(name, width), style="bold")]
     if facts:
-        told = ", ".join(f"{key} {format_value(value)}" for key, value in facts.items())
-        lines.append(Text(_cut(f"  {told}", width), style="dim"))
+        summary = ", ".join(f"{key} {format_value(value)}" for key, value in facts.items())
+        lines.append(Text(_cut(f"  {summary}", width), style="dim"))
     if not answers:
         return [*lines, Text(_cut("  not measured", width))]
     room = _MOST_LINES - len(lines)
@@ -63,8 +63,8 @@ def _card(
     lines += [_line(answer, widths) for answer in shown]
     if left := [answer for answer in answers if answer not in shown]:
         counts = {word: sum(answer.standing == key for answer in left) for key, (_, word) in MARKS.items()}
-        told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        lines.append(Text(_cut(f"  {len(left)} more in the report: {told}", width), style="dim"))
+        summary = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+        lines.append(Text(_cut(f"  {len(left)} more in the report: {summary}", width), style="dim"))
     return lines
 
 
@@ -147,8 +147,8 @@ def _print_below(console: Console, answers: Sequence[Answer], names: Sequence[st
     used = [mark for standing, mark in MARKS.items() if any(answer.standing == standing for answer in answers)]
     if used:
         console.print(Text(", ".join(" ".join(mark) for mark in used), style="dim"))
-    if told := tally(answers):
-        console.print(Text(told[:1].upper() + told[1:] + " (✓ agrees, ✗ differs)."))
+    if summary := tally(answers):
+        console.print(Text(summary[:1].upper() + summary[1:] + " (✓ agrees, ✗ differs)."))
     for answer in differences(answers):
         console.print(Padding(Text.assemble(("✗ ", "bold red"), difference(answer, short)), (0, 0, 0, 2)))
     failures = dict.fromkeys((answer.net, answer.text) for answer in answers if answer.standing == "failed")

@@ -41,8 +41,8 @@ def print_comparison(console: Console, found: Comparison) -> None:
     print_noted(console, _HEADERS, rows, widths(_HEADERS, rows))
     console.print()
     if any(found.unpaired):
-        told = f"without a partner: {found.unpaired[0]} members of A, {found.unpaired[1]} of B"
-        console.print(Text(told, style="yellow"))
+        text = f"without a partner: {found.unpaired[0]} members of A, {found.unpaired[1]} of B"
+        console.print(Text(text, style="yellow"))
     console.print(Text(_FOOTER, style="dim"))
 
 
@@ -58,8 +58,8 @@ def _row(one: TaskComparison, metric: str, several: bool) -> NotedRow:
         f"{one.wins}/{one.ties}/{one.losses}",
         format_value(float(f"{one.p:.2g}")),
     )
-    told = Text.assemble((verdict(one, metric), "" if one.verdict == "undecided" else "bold"))
-    notes: list[str | Text] = [told.append(f"; {_counts(one, metric)}", "dim")]
+    text = Text.assemble((verdict(one, metric), "" if one.verdict == "undecided" else "bold"))
+    notes: list[str | Text] = [text.append(f"; {_counts(one, metric)}", "dim")]
     if several:
         notes.insert(0, ", ".join(f"{name} {format_value(value)}" for name, value in one.task_args.items()))
     low, high = one.solved_interval
@@ -81,12 +81,12 @@ def verdict(one: TaskComparison, metric: str) -> str:
 
 
 def _counts(one: TaskComparison, metric: str) -> str:
-    told = f"{one.compared} pairs" if one.compared != 1 else "1 pair"
+    text = f"{one.compared} pairs" if one.compared != 1 else "1 pair"
     if one.compared < one.pairs:
-        told += f" ({one.pairs - one.compared} more {_LEFT_OUT[metric]})"
+        text += f" ({one.pairs - one.compared} more {_LEFT_OUT[metric]})"
     if any(one.unpaired):
-        told += f", without a partner {one.unpaired[0]} of A and {one.unpaired[1]} of B"
-    return told
+        text += f", without a partner {one.unpaired[0]} of A and {one.unpaired[1]} of B"
+    return text
 
 
 def _signed(value: float, number: Callable[[float], str]) -> str:

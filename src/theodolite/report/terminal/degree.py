@@ -40,11 +40,11 @@ def print_degrees(console: Console, rows: Sequence[DegreeRow], notes: Sequence[s
             console.print("; ".join(meanings), style="dim")
     trained = [row for row in rows if row.training is not None]
     if trained:
-        told = trained[0].training or {}
+        training = trained[0].training or {}
         console.print(
-            f"\nTrained on {told['task']}, {told['seeds']} seeds of {told['steps']} steps; the error is the median "
-            "over seeds of the share of the variance (or of the classes) that test answers miss. Parameters include "
-            "embedding, biases and head.",
+            f"\nTrained on {training['task']}, {training['seeds']} seeds of {training['steps']} steps; the error is "
+            "the median over seeds of the share of the variance (or of the classes) that test answers miss. Parameters "
+            "include embedding, biases and head.",
             markup=False,
         )
         console.print(_trained_table(trained))
@@ -96,11 +96,11 @@ def _trained_table(rows: Sequence[DegreeRow]) -> Table:
     columns = [*heads.values(), "degree", "depth", "para-\nmeters", "rate", "error", kind, "diverged"]
     table = _grid(columns)
     for row in rows:
-        told = row.training or {}
+        training = row.training or {}
         low, high = row.interval or (None, None)
-        cells = [format_value(told.get("rate")), format_value(row.error)]
-        cells += [f"{format_value(low)} to {format_value(high)}", f"{told.get('diverged', 0.0):.0%}"]
-        table.add_row(*_shape(row, heads, told["depth"], told["parameters"]), *cells)
+        cells = [format_value(training.get("rate")), format_value(row.error)]
+        cells += [f"{format_value(low)} to {format_value(high)}", f"{training.get('diverged', 0.0):.0%}"]
+        table.add_row(*_shape(row, heads, training["depth"], training["parameters"]), *cells)
     return table
 
 
@@ -118,10 +118,10 @@ def _heads(rows: Sequence[DegreeRow]) -> dict[str, str]:
 
 
 def _shape(row: DegreeRow, heads: Mapping[str, str], depth: int, parameters: int) -> list[str]:
-    told = row.name
+    degree = row.name
     if row.degree is not None and row.degrees and not math.isclose(row.degrees[0], row.degree):
-        told += f" ({row.degrees[0]:.3g})"  # whole units make another of it
-    return [*(format_value(getattr(row, name)) for name in heads), told, str(depth), _large(parameters)]
+        degree += f" ({row.degrees[0]:.3g})"  # whole units make another of it
+    return [*(format_value(getattr(row, name)) for name in heads), degree, str(depth), _large(parameters)]
 
 
 def _rank(row: DegreeRow) -> str:
@@ -183,20 +183,20 @@ def _by_rank(rows: Sequence[DegreeRow]) -> str:
     if len(rivals) == 1 or all(row.exact and row.rank == top for row in rivals):
         others = sorted((row for row in rows if row not in rivals), key=lambda row: -(row.rank or 0))
         against = f" (next: {_rank(others[0])} of degree {others[0].name})" if others else ""
-        told = f"{where}: {_winners(rivals)} the largest rank, {_least(rivals[0])}{against}."
+        text = f"{where}: {_winners(rivals)} the largest rank, {_least(rivals[0])}{against}."
         leading = _leaders(rows)
         if {row.degrees for row in leading}.isdisjoint(row.degrees for row in rivals):
-            told += f" Yet {_by_degree(rows)}."
-        return told
+            text += f" Yet {_by_degree(rows)}."
+        return text
     points = max(row.points for row in rivals)
-    told = (
+    text = (
         f"{where}: {format_value(points)} {'point does' if points == 1 else 'points do'} not tell the ranks of degrees "
     )
-    told += f"{_listed(rivals)} apart; {_by_degree(rows)}"
+    text += f"{_listed(rivals)} apart; {_by_degree(rows)}"
     if all(row.log10_cap is not None for row in rows):
         best = max(rows, key=lambda row: row.log10_cap or 0.0)
-        told += f", and degree {best.name} the largest cap, {_large(best.cap, best.log10_cap or 0.0)}"
-    return f"{told}. More --max-points, a smaller width or a smaller budget may decide the ranks."
+        text += f", and degree {best.name} the largest cap, {_large(best.cap, best.log10_cap or 0.0)}"
+    return f"{text}. More --max-points, a smaller width or a smaller budget may decide the ranks."
 
 
 def _least(row: DegreeRow) -> str:

@@ -73,10 +73,10 @@ def _varies(members: Sequence[Mapping[str, Any]], key: str) -> bool:
 
 def _heading(entry: Mapping[str, Any]) -> Text:
     fields = ", ".join(f"{name} {format_value(value)}" for name, value in entry["task_args"].items())
-    told = f"score: {entry['score']}, chance {score(entry['chance'])}, solved from {score(entry['threshold'])}"
+    scoring = f"score: {entry['score']}, chance {score(entry['chance'])}, solved from {score(entry['threshold'])}"
     unseen = _unseen_lengths(entry)
     lengths = f"; unseen lengths {_span(unseen)}" if unseen else ""
-    return Text.assemble((entry["task"], "bold"), (f"  {fields}\n{told}{lengths}", "dim"))
+    return Text.assemble((entry["task"], "bold"), (f"  {fields}\n{scoring}{lengths}", "dim"))
 
 
 def _row(entry: Mapping[str, Any]) -> NotedRow:

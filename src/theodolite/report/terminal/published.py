@@ -66,15 +66,15 @@ def markdown(results: Sequence[Result]) -> str:
         lines.append("")
     reasons = [f"- {r['row']}, {r['net']}: {r['error']}" for r in results if r["error"] is not None]
     lines += [*reasons, ""] if reasons else []
-    lines += [*_settings(results), *(f"Shorter than published: {told}." for told in _shorter(results))]
+    lines += [*_settings(results), *(f"Shorter than published: {text}." for text in _shorter(results))]
     return "\n\n".join("\n".join(part) for part in _paragraphs([*lines, _legend(results)])) + "\n"
 
 
 def _heading(results: Sequence[Result]) -> Text:
     first = results[0]
     chance = next((r["chance"] for r in results if r.get("chance") is not None), None)
-    told = [first["section"], *([] if chance is None else [f"chance {_percent(chance)}"])]
-    return Text.assemble((first["row"], "bold"), f" ({', '.join(told)})")
+    parts = [first["section"], *([] if chance is None else [f"chance {_percent(chance)}"])]
+    return Text.assemble((first["row"], "bold"), f" ({', '.join(parts)})")
 
 
 def _block(results: Sequence[Result], place: int, sides: bool) -> Table:
@@ -109,7 +109,7 @@ def _block(results: Sequence[Result], place: int, sides: bool) -> Table:
 
 def _settings(results: Sequence[Result]) -> list[str]:
     """What all members have in common, and the shapes."""
-    told: dict[str, dict[str, None]] = {}  # how the members were trained, by what the lengths were
+    by_training: dict[str, dict[str, None]] = {}  # how the members were trained, by what the lengths were
     for r in results:
         s = r["settings"]
         rates = ", ".join(f"{rate:g}" for rate in s["rates"])
@@ -122,20 +122,20 @@ def _settings(results: Sequence[Result]) -> list[str]:
             f"{s['steps']:,} steps of batch {s['batch']}, Adam at {rates}{decays}, gradients clipped to {s['clip']:g}; "
             f"{_members(s)}; trained on "
         )
-        told.setdefault(how, {})[f"{trained}{beyond}"] = None
+        by_training.setdefault(how, {})[f"{trained}{beyond}"] = None
     shapes = {f"{r['net']} {_shape(r['settings']['shape'])}": None for r in results}
     devices = ", ".join(dict.fromkeys(r["device"] for r in results if r.get("device")))
     seconds = sum(r.get("seconds") or 0.0 for r in results)
     members = sum(r["solved"]["of"] for r in results if r["solved"])
     ran = f"{members} members in {seconds:,.0f} s of training" + (f" on {devices}" if devices else "")
-    trainings = [f"{how}{'; '.join(lengths)}." for how, lengths in told.items()]
+    trainings = [f"{how}{'; '.join(lengths)}." for how, lengths in by_training.items()]
     return [*trainings, f"Shapes: {'; '.join(shapes)}.", f"{ran}."]
 
 
 def _members(settings: Mapping[str, Any]) -> str:
     counts = [(settings["seeds"], "seed"), (len(settings["rates"]), "rate"), (len(settings["weight_decays"]), "decay")]
-    told = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if name != "decay" or count > 1]
-    return f"{' × '.join(told)} = {settings['members']} members for each net"
+    factors = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in counts if name != "decay" or count > 1]
+    return f"{' × '.join(factors)} = {settings['members']} members for each net"
 
 
 def _lengths(lengths: Sequence[int]) -> str:
@@ -160,7 +160,7 @@ def _shorter(results: Sequence[Result]) -> list[str]:
         if len(own) < len(results):
             which = "experiment" if {r["net"] for r in own} == nets else "net"
             others.append(f"{item}: {', '.join(dict.fromkeys(r[which] for r in own))}")
-    return [told for told in (", ".join(common), "; ".join(others)) if told]
+    return [text for text in (", ".join(common), "; ".join(others)) if text]
 
 
 def _legend(results: Sequence[Result]) -> str:
@@ -212,9 +212,9 @@ def _failures_markdown(results: Sequence[Result]) -> str:
             continue
         for row in r["rows"]:
             measured = "never" if row["measured"] is None else number(row["measured"])
-            told = published_figure(row) or DASH
+            theirs = published_figure(row) or DASH
             lines.append(
-                f"| {r['setting']} | {row['quantity']} | {told} | {measured} | {row['seeds']} | {r['seconds']:.0f} |"
+                f"| {r['setting']} | {row['quantity']} | {theirs} | {measured} | {row['seeds']} | {r['seconds']:.0f} |"
             )
     return "\n".join(lines) + "\n"
 

@@ -211,8 +211,8 @@ def of_pair(x: Any, y: Any, variables: Sequence[str] | None, target: str | int |
 def of_array(data: Any, variables: Sequence[str] | None) -> list[Column]:
     values = _plain(data)
     if values.ndim != 2:
-        told = f"an array of shape {values.shape}" if values.ndim else f"a {type(data).__name__}"
-        raise BadInput(f"{told} is no table: give a path, a data frame, a pair (x, y) or an array of rows and columns")
+        given = f"an array of shape {values.shape}" if values.ndim else f"a {type(data).__name__}"
+        raise BadInput(f"{given} is no table: give a path, a data frame, a pair (x, y) or an array of rows and columns")
     if not values.size:
         raise BadInput("the array is empty: give one with rows of numbers")
     if variables is not None and len(variables) != values.shape[1]:

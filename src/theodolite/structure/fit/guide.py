@@ -64,18 +64,18 @@ def slices(
     least = [max(LEAST, guide.error) * float(np.var(function(looked))) for function in guide.functions]
     found = []
     for reference in _telling(guide.functions[0], looked, references, columns, least[0]):
-        told = np.stack([function(_held(rows, reference, columns)) for function in guide.functions])
-        if (told.var(1) > least).all():
-            told = (told - told.mean(1, keepdims=True)) / told.std(1, keepdims=True)
-            found.append(np.broadcast_to(told, (folds, len(rows))))
+        values = np.stack([function(_held(rows, reference, columns)) for function in guide.functions])
+        if (values.var(1) > least).all():
+            values = (values - values.mean(1, keepdims=True)) / values.std(1, keepdims=True)
+            found.append(np.broadcast_to(values, (folds, len(rows))))
     return found or None
 
 
 def _telling(function: Function, looked: Array, references: Array, columns: Sequence[int], least: float) -> list[Array]:
     """The reference whose slice varies most, then the one that varies most beside it."""
     held = np.concatenate([_held(looked, reference, columns) for reference in references])
-    told = function(held).reshape(len(references), -1).T
-    triangle, order = qr(told - told.mean(0), mode="r", pivoting=True)  # pyright: ignore[reportAssignmentType]
+    values = function(held).reshape(len(references), -1).T
+    triangle, order = qr(values - values.mean(0), mode="r", pivoting=True)  # pyright: ignore[reportAssignmentType]
     varied = np.diag(triangle) ** 2 / len(looked)
     return [references[order[slot]] for slot in range(min(SLICES, len(varied))) if varied[slot] > least]
 
