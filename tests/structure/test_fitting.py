@@ -15,12 +15,13 @@ from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree
 from theodolite.nets.compositional_net import GraphNet
-from theodolite.structure.fit.descent import descend
+from theodolite.structure.fit.descent import train_networks
 from theodolite.structure.fit.effort import EFFORTS, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
+from theodolite.structure.fit.jacobian import jacobian
 from theodolite.structure.fit.least_squares import _Normal, least_squares
-from theodolite.structure.fit.stacked import Stacked, start
 from theodolite.tasks.shared.constituents import ComposedFunction
+from theodolite.training.stacked import Stacked, draw
 
 TINY = Effort(2, 1, 20, 6, 1e9, 4, None)
 
@@ -34,16 +35,16 @@ def tree_data(rows: int, seed: int = 0) -> tuple[CompositionalGraph, np.ndarray,
 
 
 def test_the_jacobian_of_every_member_is_that_of_finite_differences() -> None:
-    net, members = start(lambda: GraphNet(binary_tree(4), width=2), [0, 1])
+    net, members = draw(lambda: GraphNet(binary_tree(4), width=2), [0, 1], dtype=torch.float64)
     rows = torch.from_numpy(np.random.default_rng(0).normal(size=(5, 4)))
-    jacobian = net.jacobian(members, rows)
+    found = jacobian(net, members, rows)
     step = 1e-6
     for place in range(0, net.parameters, 5):
         shift = torch.zeros(net.parameters, dtype=torch.float64)
         shift[place] = step
         with torch.no_grad():
-            slope = (net.outputs(members + shift, rows) - net.outputs(members - shift, rows)) / (2 * step)
-        torch.testing.assert_close(jacobian[:, :, place], slope, rtol=1e-5, atol=1e-7)
+            slope = (net.values(members + shift, rows) - net.values(members - shift, rows)) / (2 * step)
+        torch.testing.assert_close(found[:, :, place], slope, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize(("rows", "parameters"), [(30, 7), (7, 30)], ids=["more rows", "more parameters"])
@@ -67,7 +68,7 @@ def linear_problem() -> tuple[Stacked, torch.Tensor, np.ndarray, np.ndarray]:
     generator = np.random.default_rng(3)
     x = generator.normal(size=(40, 6))
     y = x @ np.array([1.0, -2.0, 0.5, 0.0, 0.0, 0.1]) + 0.7 * generator.normal(size=40)
-    net, members = start(lambda: nn.Linear(6, 1, bias=False), [0])
+    net, members = draw(lambda: nn.Linear(6, 1, bias=False), [0], dtype=torch.float64)
     return net, members, x, y
 
 
@@ -93,12 +94,14 @@ def test_on_a_nonlinear_network_it_reaches_the_minimum_that_scipy_reaches() -> N
     generator = np.random.default_rng(0)
     x = generator.uniform(-1, 1, (30, 2))
     y = np.tanh(2 * x[:, 0] - x[:, 1]) + 0.1 * generator.normal(size=30)
-    net, members = start(lambda: GraphNet(CompositionalGraph.dense(("a", "b")), width=2, activation="tanh"), [1])
+    net, members = draw(
+        lambda: GraphNet(CompositionalGraph.dense(("a", "b")), width=2, activation="tanh"), [1], dtype=torch.float64
+    )
     rows, targets, penalty = torch.from_numpy(x), torch.from_numpy(y), 0.1
 
     def residuals(theta: np.ndarray) -> np.ndarray:
         with torch.no_grad():
-            outputs = net.outputs(torch.from_numpy(theta)[None], rows)[0].numpy()
+            outputs = net.values(torch.from_numpy(theta)[None], rows)[0].numpy()
         return np.concatenate([outputs - y, np.sqrt(penalty) * theta])
 
     scipys = scipy.optimize.least_squares(residuals, members[0].numpy(), method="lm", xtol=1e-10, ftol=1e-10)
@@ -131,7 +134,7 @@ def test_adam_ends_at_least_squares_where_nothing_is_held_out() -> None:
     net, members, x, y = linear_problem()
     everything = torch.ones(1, 40, dtype=torch.float64)
     data = (torch.from_numpy(x), torch.from_numpy(y))
-    found = descend(net, members, *data, everything, torch.Generator().manual_seed(0), steps=300, rate=0.1)
+    found = train_networks(net, members, *data, everything, torch.Generator().manual_seed(0), steps=300, rate=0.1)
     np.testing.assert_allclose(found[0], np.linalg.lstsq(x, y, rcond=None)[0], atol=1e-3)
 
 
@@ -141,14 +144,14 @@ def test_adam_learns_from_no_row_of_weight_zero_but_stops_where_those_are_predic
     weights[:, :20] = 0
     both = torch.stack([members[0], torch.zeros_like(members[0])])
     last = np.linalg.lstsq(x[20:], y[20:], rcond=None)[0]
-    found = descend(
+    found = train_networks(
         net, both, rows, torch.from_numpy(y), weights, torch.Generator().manual_seed(0), steps=300, rate=0.1
     )
     unseen = lambda theta: float(((x[:20] @ np.asarray(theta) - y[:20]) ** 2).mean())
     assert all(unseen(theta) <= unseen(last) + 1e-3 for theta in found)
     spoilt = y.copy()
     spoilt[:20] = x[:20] @ last  # now the held-out rows are predicted best by what the others alone say
-    found = descend(
+    found = train_networks(
         net, both, rows, torch.from_numpy(spoilt), weights, torch.Generator().manual_seed(0), steps=300, rate=0.1
     )
     np.testing.assert_allclose(found, np.stack([last, last]), atol=5e-3)

@@ -15,7 +15,7 @@ from theodolite.nets.compositional_net import GraphNet
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.fit.fitting import drawn_folds, fit
 from theodolite.structure.fit.guide import Guide, modules, slices
-from theodolite.structure.fit.stacked import Stacked, start
+from theodolite.training.stacked import Stacked, draw
 
 PLAIN = Effort(2, 1, 60, 20, 1e10, 6, None)
 GUIDED = Effort(2, 1, 60, 20, 1e10, 6, None, guided=2)
@@ -91,11 +91,11 @@ def test_a_module_on_which_nothing_depends_has_no_slice() -> None:
 
 
 def test_what_a_node_says_is_what_the_network_cut_off_above_it_says() -> None:
-    net, members = start(lambda: GraphNet(DEEP, width=3), [0, 1])
+    net, members = draw(lambda: GraphNet(DEEP, width=3), [0, 1], dtype=torch.float64)
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(7, 5)))
     for seed in range(2):
         with torch.no_grad():
-            for name, value in net.unflatten(members[seed]).items():
+            for name, value in net.named(members[seed]).items():
                 net.module.get_parameter(name).copy_(value)
         assert isinstance(net.module, GraphNet)
         said = net.module.double().node_values(x)
@@ -107,7 +107,7 @@ def test_what_a_node_says_is_what_the_network_cut_off_above_it_says() -> None:
         vector = Stacked.vector(small)
         for name, places in theirs.items():
             vector[places] = Stacked.vector(net.module)[whole[name]]
-        torch.testing.assert_close(Stacked(small).outputs(vector[None], x[:, :3])[0], said[:, 1])
+        torch.testing.assert_close(Stacked(small).values(vector[None], x[:, :3])[0], said[:, 1])
     with pytest.raises(BadInput, match="channels=1"):
         GraphNet(DEEP, channels=2).node_values(x.float())
 

@@ -50,9 +50,9 @@ def test_captured_steps_give_the_weights_of_plain_ones(net, rule):
         one.train(rest, 15)
         found.append(weights(one))
         if batching.graphs:
-            assert one._captured is not None
-            assert one._captured._graphs
-            assert not one._captured._refused
+            assert one._step.captured is not None
+            assert one._step.captured._graphs
+            assert not one._step.captured._refused
     captured, plain, loop = found
     for name in captured:
         torch.testing.assert_close(captured[name], plain[name], rtol=1e-5, atol=1e-6)

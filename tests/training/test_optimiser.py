@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
+from theodolite.training import optimiser as module
 from theodolite.training.optimiser import Optimiser, Rates, Rule, clipped
 
 SHAPES = {"matrix": (3, 5), "vector": (4,), "scalar": (), "cube": (2, 3, 2)}
@@ -22,6 +23,12 @@ RULES = {
     "sgd with momentum": Rule("sgd", momentum=0.9),
     "sgd without clipping": Rule("sgd", momentum=0.9, clip=None),
 }
+
+
+@pytest.fixture(params=["fused", "tensor by tensor"])
+def arithmetic(request, monkeypatch):
+    """Both ways to compute the same rule, whatever the number of rates."""
+    monkeypatch.setattr(module, "_RUNS", 1_000 if request.param == "fused" else 0)
 
 
 def drawn(members: int, generator: torch.Generator, dtype: torch.dtype, scale: float = 1.0) -> dict[str, Tensor]:
@@ -43,6 +50,7 @@ def torch_optimiser(rule: Rule, rates: Rates, parameters: list[nn.Parameter]) ->
 @pytest.mark.parametrize("rates", [MIXED, SORTED], ids=["mixed", "sorted"])
 @pytest.mark.parametrize("borders", [(0, 6), (0, 2, 5, 6)], ids=["whole", "chunks"])
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+@pytest.mark.usefixtures("arithmetic")
 def test_every_member_moves_as_torch_optim_moves_one(rule, borders, rates, dtype):
     generator = torch.Generator().manual_seed(0)
     stacked = drawn(6, generator, dtype)
@@ -78,6 +86,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
 @pytest.mark.parametrize("parameters", ["in order", "transposed"])
 @pytest.mark.parametrize("laid", list(LAYOUTS))
+@pytest.mark.usefixtures("arithmetic")
 def test_the_order_of_memory_does_not_matter(laid, parameters, rule, borders):
     """The fused kernels read memory as it comes; a wrong order mixes up entries, silently."""
     generator = torch.Generator().manual_seed(1)
@@ -101,6 +110,7 @@ def test_the_order_of_memory_does_not_matter(laid, parameters, rule, borders):
     assert not torch.allclose(results[0], start[kept], atol=1e-3)
 
 
+@pytest.mark.usefixtures("arithmetic")
 def test_expanded_gradients_do_not_matter_either():
     own = {"weight": torch.zeros(2, 3)}
     optimiser = Optimiser(Rule("sgd", momentum=0.0, clip=None), [Rates(1.0, 0.0)] * 2, own)
@@ -124,6 +134,47 @@ def test_clipping_is_that_of_each_member_alone():
     norms = torch.stack([g.reshape(5, -1).square().sum(1) for g in found]).sum(0).sqrt()
     assert norms[0] < 0.1
     assert norms[3:].tolist() == pytest.approx([1.0, 1.0], rel=1e-5)
+
+
+def test_early_epsilon_joins_the_root_before_the_bias_correction():
+    """The first step by hand: lr·√(1−β₂)/(1−β₁) · (1−β₁)·g / (√(1−β₂)·|g| + ε)."""
+    gradient = torch.tensor([[2.3, -39.7]], dtype=torch.float64)
+    own = {"weight": torch.tensor([[1.0, -2.0]], dtype=torch.float64)}
+    expected = own["weight"] - 0.05 * math.sqrt(0.01) * gradient / (math.sqrt(0.01) * gradient.abs() + 0.5)
+    rule = Rule(betas=(0.9, 0.99), epsilon=0.5, clip=None, early_epsilon=True)
+    Optimiser(rule, [Rates(0.05)], own).update(0, 1, [gradient], torch.ones(()))
+    torch.testing.assert_close(own["weight"], expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_factor_of_the_rate_is_the_rate_times_it(early):
+    rule = Rule(clip=None, early_epsilon=early, epsilon=1e-3)
+    gradients = [torch.randn(2, 3, generator=torch.Generator().manual_seed(n)) for n in range(4)]
+    found = []
+    for rates, factors in (
+        ([Rates(0.1, 0.01), Rates(0.2)], [0.5, torch.tensor(0.5), 0.5, 0.5]),
+        ([Rates(0.05, 0.02), Rates(0.1)], [1.0] * 4),
+    ):
+        own = {"weight": torch.ones(2, 3)}
+        optimiser = Optimiser(rule, rates, own)
+        for step, (gradient, factor) in enumerate(zip(gradients, factors, strict=True), 1):
+            optimiser.update(0, 2, [gradient], torch.full((), float(step)), factor)
+        found.append(own["weight"])
+    torch.testing.assert_close(found[0][1], found[1][1])  # without decay, which the rate would scale too
+    assert not torch.equal(found[0][0], torch.ones(3))
+
+
+@pytest.mark.parametrize("rule", [Rule(clip=None), Rule(clip=None, early_epsilon=True, epsilon=0.1)], ids=str)
+def test_the_step_size_times_the_mean_gradient_is_how_far_an_entry_moved(rule):
+    own = {"weight": torch.ones(3, 4, dtype=torch.float64)}
+    optimiser = Optimiser(rule, [Rates(0.1), Rates(0.3), Rates(0.1)], own)
+    for step in range(1, 6):
+        before = own["weight"].clone()
+        gradient = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(step))
+        count = torch.full((), float(step))
+        optimiser.update(0, 3, [gradient], count)
+        mean = optimiser.moments[0]["weight"] / (1 - 0.9**step)
+        torch.testing.assert_close(before - own["weight"], optimiser.step_size("weight", 0, 3, count) * mean)
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
@@ -151,6 +202,7 @@ def test_members_that_are_kept_go_on_with_their_own_rates_and_moments(rule):
         torch.testing.assert_close(regrouped[name], whole[name], rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.usefixtures("arithmetic")
 def test_the_memory_of_the_parameters_is_updated_in_place():
     own = {"weight": torch.ones(2, 3)}
     place = own["weight"].data_ptr()

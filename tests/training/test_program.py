@@ -246,9 +246,9 @@ def test_padding_a_batch_for_fewer_graphs_changes_no_move(net, task):
     assert len({b.inputs.shape for b, _ in padded}) < len({b.inputs.shape for b in drawn})
     plain, other = (program(pairing, RATES, SGD, Batching(3, batched=True)) for _ in range(2))
     for number, (batch, (wide, present)) in enumerate(zip(drawn, padded, strict=True), start=1):
-        step = torch.tensor(float(number))
-        plain._eager(0, 3, batch, None, step)
-        other._eager(0, 3, wide, present if pairing.takes_present else None, step)
+        plain._step.take((batch.inputs, batch.targets, batch.mask), number, 0, 3)
+        told = (present,) if pairing.takes_present else ()
+        other._step.take((wide.inputs, wide.targets, wide.mask, *told), number, 0, 3)
     for name, found in weights(other).items():
         torch.testing.assert_close(found, weights(plain)[name], rtol=1e-4, atol=1e-5)
 

@@ -116,7 +116,7 @@ def _config(net: Net, pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[
         "task": pairing.task.name,
         "task_version": pairing.task.version,
         "task_args": asdict(pairing.task),  # pyright: ignore[reportArgumentType]
-        "optimiser": {**asdict(rule), "betas": list(rule.betas)},
+        "optimiser": rule.to_json(),
         "schedule": {**asdict(schedule), "unseen": list(schedule.unseen)},
     }
 

@@ -38,10 +38,6 @@ class Members:
     def parameter_count(self) -> int:
         return sum(p[0].numel() for p in self.parameters.values())
 
-    def leaves(self, start: int, stop: int) -> dict[str, Tensor]:
-        """Views of members [start, stop) that gradients can be taken of."""
-        return {n: p[start:stop].detach().requires_grad_() for n, p in self.parameters.items()}
-
     def outputs(
         self, weights: dict[str, Tensor], start: int, stop: int, inputs: Tensor, present: Tensor | None
     ) -> Tensor:

@@ -1,15 +1,19 @@
-"""AdamW and SGD over stacked members, each with a learning rate and weight decay of its own.
+"""Adam and SGD over stacked members, each with a learning rate and weight decay of its own.
 
 Members with equal rates stand next to each other, so one fused kernel updates each run of them, in one pass over
-memory. The arithmetic is that of `torch.optim.AdamW` and `torch.optim.SGD`.
+memory. Where there are many runs, or the rule is not the kernel's, the same arithmetic is done tensor by tensor. It is
+that of `torch.optim.AdamW` and `torch.optim.SGD`, which take seconds to import.
 """
+
+# pyright: reportPrivateImportUsage=false
+# `torch._fused_…` and `torch._foreach_…` are what `torch.optim` is built on; they have no public name.
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -18,17 +22,23 @@ from theodolite.errors import BadInput
 
 Name = Literal["adamw", "sgd"]
 _MOMENTS = {"adamw": 2, "sgd": 1}
+_RUNS = 8  # fused kernels, one for each run of equal rates, up to which they are faster than plain arithmetic
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What all members of a group share. `clip` bounds the norm of each member's gradient; None leaves it alone."""
+    """What all members of a group share. `clip` bounds the norm of each member's gradient; None leaves it alone.
+
+    With `early_epsilon` Adam adds ε to √v before the bias correction, θ ← θ − lr·√(1−β₂ᵗ)/(1−β₁ᵗ) · m/(√v + ε), as
+    TensorFlow's does: a large ε weighs more in the first steps than in torch's form.
+    """
 
     name: Name = "adamw"
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
     momentum: float = 0.9
     clip: float | None = 1.0
+    early_epsilon: bool = False
 
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):
@@ -38,13 +48,18 @@ class Rule:
         if not 0 <= self.momentum < 1:
             raise BadInput(f"momentum must lie in 0 ≤ momentum < 1, not {self.momentum}")
 
+    def to_json(self) -> dict[str, Any]:
+        """As stores have it in the configuration of a cell: torch's form of Adam is not named."""
+        row = {**asdict(self), "betas": list(self.betas)}
+        return row if self.early_epsilon else {k: v for k, v in row.items() if k != "early_epsilon"}
+
 
 @dataclass(frozen=True)
 class Rates:
     """Of one member."""
 
     lr: float
-    weight_decay: float
+    weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.lr < float("inf"):
@@ -54,21 +69,67 @@ class Rates:
 
 
 class Optimiser:
-    """Moments for stacked parameters, and their in-place update over a range of members."""
+    """Moments for stacked parameters, and their in-place update over a range of members.
+
+    `factor` multiplies the learning rates: a number, or a tensor of no dimension that a captured graph reads anew.
+    """
 
     def __init__(self, rule: Rule, rates: Sequence[Rates], parameters: Mapping[str, Tensor]) -> None:
         self.rule = rule
-        self.rates = list(rates)
         self.parameters = dict(parameters)
         if rule.name == "sgd" and not rule.momentum:
             self.moments: list[dict[str, Tensor]] = []
         else:
             self.moments = [{n: torch.zeros_like(p) for n, p in parameters.items()} for _ in range(_MOMENTS[rule.name])]
+        self._take_rates(list(rates))
 
-    def update(self, start: int, stop: int, gradients: Sequence[Tensor], step: Tensor) -> None:
+    def update(
+        self, start: int, stop: int, gradients: list[Tensor], step: Tensor, factor: float | Tensor = 1.0
+    ) -> None:
         """One step for members [start, stop). `step` counts from 1; its tensor lies on the parameters' device."""
         if self.rule.clip is not None:
             gradients = clipped(gradients, self.rule.clip)
+        if self.rule.early_epsilon or len(self._runs(start, stop)) > _RUNS:
+            self._move(start, stop, gradients, step, factor)
+        else:
+            self._move_fused(start, stop, gradients, step, factor)
+
+    def lr(self, start: int, stop: int, factor: float | Tensor = 1.0) -> float | Tensor:
+        """Of members [start, stop): one number where they share it, or one each."""
+        alike = len(self._runs(start, stop)) == 1
+        return (self.rates[start].lr if alike else self._lrs[start:stop]) * factor
+
+    def step_size(self, name: str, start: int, stop: int, step: Tensor, factor: float | Tensor = 1.0) -> float | Tensor:
+        """By what a unit of (the mean of) the gradient moves each entry of a parameter, after an update: what a
+        proximal step has to shrink by. For SGD what a steady gradient moves it by, momentum included."""
+        if self.rule.name == "sgd":
+            return _beside(self.lr(start, stop, factor), self.parameters[name]) / (1 - self.rule.momentum)
+        second = self.moments[1][name][start:stop]
+        _, root = _bias(self.rule.betas, step, second.dtype)
+        lr = _beside(self.lr(start, stop, factor), second)
+        return lr * root / (second.sqrt() + self._epsilon(root))
+
+    def keep(self, members: Tensor, parameters: Mapping[str, Tensor]) -> None:
+        """Only these members go on, with these parameters of theirs."""
+        self._take_rates([self.rates[i] for i in members.tolist()])
+        self.parameters = dict(parameters)
+        self.moments = [{n: in_order(m[members], parameters[n]) for n, m in kind.items()} for kind in self.moments]
+
+    def _take_rates(self, rates: list[Rates]) -> None:
+        self.rates = rates
+        like = next(iter(self.parameters.values()))
+        self._lrs = torch.tensor([r.lr for r in rates], dtype=like.dtype, device=like.device)
+        self._decays = torch.tensor([r.weight_decay for r in rates], dtype=like.dtype, device=like.device)
+        self._known_runs: dict[tuple[int, int], list[tuple[int, int]]] = {}
+
+    def _runs(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Of members with equal rates."""
+        if (start, stop) not in self._known_runs:
+            groups = [list(run) for _, run in groupby(range(start, stop), key=lambda i: self.rates[i])]
+            self._known_runs[start, stop] = [(members[0], members[-1] + 1) for members in groups]
+        return self._known_runs[start, stop]
+
+    def _move_fused(self, start: int, stop: int, gradients: list[Tensor], step: Tensor, factor: float | Tensor) -> None:
         gradients = [in_order(g, p[start:stop]) for g, p in zip(gradients, self.parameters.values(), strict=True)]
         for first, last in self._runs(start, stop):
             rates = self.rates[first]
@@ -76,14 +137,14 @@ class Optimiser:
             own = [straight(g[first - start : last - start]) for g in gradients]
             moments = [[straight(m[first:last]) for m in kind.values()] for kind in self.moments]
             if self.rule.name == "adamw":
-                torch._fused_adamw_(  # pyright: ignore[reportPrivateImportUsage]
+                torch._fused_adamw_(
                     parameters,
                     own,
                     moments[0],
                     moments[1],
                     [],
                     [step] * len(parameters),
-                    lr=rates.lr,
+                    lr=rates.lr * factor,  # pyright: ignore[reportArgumentType]
                     beta1=self.rule.betas[0],
                     beta2=self.rule.betas[1],
                     weight_decay=rates.weight_decay,
@@ -92,31 +153,72 @@ class Optimiser:
                     maximize=False,
                 )
             else:
-                torch._fused_sgd_(  # pyright: ignore[reportPrivateImportUsage]
+                torch._fused_sgd_(
                     parameters,
                     own,
                     moments[0] if moments else [],
                     weight_decay=rates.weight_decay,
                     momentum=self.rule.momentum,
-                    lr=rates.lr,
+                    lr=rates.lr * factor,  # pyright: ignore[reportArgumentType]
                     dampening=0.0,
                     nesterov=False,
                     maximize=False,
                     is_first_step=False,  # moments start at 0, and with no dampening that is the same
                 )
 
-    def keep(self, members: Tensor, parameters: Mapping[str, Tensor]) -> None:
-        """Only these members go on, with these parameters of theirs."""
-        self.rates = [self.rates[i] for i in members.tolist()]
-        self.parameters = dict(parameters)
-        self.moments = [{n: in_order(m[members], parameters[n]) for n, m in kind.items()} for kind in self.moments]
+    def _move(self, start: int, stop: int, gradients: list[Tensor], step: Tensor, factor: float | Tensor) -> None:
+        """What the kernels compute, in a few operations for all members whatever their rates, and early ε."""
+        parameters = [p.detach()[start:stop] for p in self.parameters.values()]
+        moments = [[m[start:stop] for m in kind.values()] for kind in self.moments]
+        lrs = [_beside(self.lr(start, stop, factor), p) for p in parameters]
+        decays = None
+        if any(r.weight_decay for r in self.rates[start:stop]):
+            decays = [_beside(self._decays[start:stop], p) for p in parameters]
+        if self.rule.name == "sgd":
+            moves: Any = gradients
+            if decays is not None:
+                moves = torch._foreach_add(moves, torch._foreach_mul(parameters, decays))
+            if moments:
+                torch._foreach_mul_(moments[0], self.rule.momentum)
+                torch._foreach_add_(moments[0], moves)
+                moves = moments[0]
+            moves = _scaled(moves, lrs)
+        else:
+            if decays is not None:
+                torch._foreach_mul_(parameters, [1 - lr * decay for lr, decay in zip(lrs, decays, strict=True)])
+            (first, second), (beta1, beta2) = moments, self.rule.betas
+            torch._foreach_lerp_(first, gradients, 1 - beta1)
+            torch._foreach_mul_(second, beta2)
+            torch._foreach_addcmul_(second, gradients, gradients, 1 - beta2)
+            bias, root = _bias(self.rule.betas, step, second[0].dtype)
+            below = torch._foreach_sqrt(second)
+            torch._foreach_add_(below, self._epsilon(root))
+            moves = _scaled(torch._foreach_div(first, below), [lr * (root / bias) for lr in lrs])
+        torch._foreach_sub_(parameters, moves)
 
-    def _runs(self, start: int, stop: int) -> list[tuple[int, int]]:
-        runs = []
-        for _, run in groupby(range(start, stop), key=lambda i: self.rates[i]):
-            members = list(run)
-            runs.append((members[0], members[-1] + 1))
-        return runs
+    def _epsilon(self, root: float | Tensor) -> Any:
+        """What is added to √v, which is not corrected for its bias."""
+        return self.rule.epsilon if self.rule.early_epsilon else self.rule.epsilon * root
+
+
+def _bias(betas: tuple[float, float], step: Tensor, dtype: torch.dtype) -> tuple[Any, Any]:
+    """Of the first moment, and the root of the second's: without a transfer, and exact where β₂ᵗ is near 1."""
+    if not step.is_cuda:
+        return 1 - betas[0] ** float(step), (1 - betas[1] ** float(step)) ** 0.5
+    count = step.double()
+    return (1 - betas[0] ** count).to(dtype), (1 - betas[1] ** count).sqrt().to(dtype)
+
+
+def _beside(values: float | Tensor, like: Tensor) -> Any:
+    """One number for each member, shaped to multiply stacked entries."""
+    if not isinstance(values, Tensor) or values.dim() == 0:
+        return values
+    return values.view(-1, *[1] * (like.dim() - 1))
+
+
+def _scaled(moves: Any, by: list[Any]) -> Any:
+    alike = not isinstance(by[0], Tensor) or by[0].dim() == 0
+    return torch._foreach_mul(moves, by[0] if alike else by)
 
 
 def in_order(values: Tensor, like: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -16,10 +17,11 @@ from torch import Tensor
 
 from theodolite.errors import NotEnoughMemory
 from theodolite.tasks.contract import Batch
-from theodolite.training.cuda_graphs import CapturedSteps
+from theodolite.training.cuda_graphs import Tensors
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Optimiser
 from theodolite.training.scoring import losses
+from theodolite.training.step import LossGradients, Step, Weights, gradients
 
 logger = logging.getLogger(__name__)
 
@@ -50,20 +52,16 @@ class Program:
         self.device = device
         self.spec = members.pairing.task.spec
         self.one_hot = members.pairing.one_hot(device)
-        self._captured = CapturedSteps(device) if batching.graphs and device.type == "cuda" else None
-        self._leaves: dict[tuple[int, int], dict[str, Tensor]] = {}
+        self._make_step()
 
     def train(self, batches: Sequence[Batch], step: int) -> None:
         """One optimiser step per batch for every member; the first of them is step number `step`, from 1."""
         self.members.module.train()
-        if not self.batching.batched:
-            for member in range(len(self.members)):
-                self._train_alone(member, batches, step)
-            return
         start = 0
         while start < len(self.members):
-            stop = min(start + self.batching.chunk, len(self.members))
-            self._train_chunk(start, stop, batches, step)
+            stop = min(start + (self.batching.chunk if self.batching.batched else 1), len(self.members))
+            with nullcontext() if self.batching.batched else self.members.alone(start):
+                self._train_chunk(start, stop, batches, step)
             start = stop
 
     def outputs(
@@ -98,13 +96,13 @@ class Program:
         self.members.keep(members)
         if self.optimiser is not None:
             self.optimiser.keep(members, self.members.parameters)
-        self._forget()
+        self._make_step()
 
     def _train_chunk(self, start: int, stop: int, batches: Sequence[Batch], step: int) -> None:
         for number, batch in enumerate(batches):
             own = Batch(*(t[start:stop] for t in (batch.inputs, batch.targets, batch.mask)))
             try:
-                self._step(start, stop, own, step + number)
+                self._take_step(start, stop, own, step + number)
                 continue
             except RuntimeError as error:
                 self._shrink(start, stop, error)
@@ -114,46 +112,34 @@ class Program:
             self._train_chunk(middle, stop, batches[number:], step + number)
             return
 
-    def _step(self, start: int, stop: int, batch: Batch, step: int) -> None:
-        if self._captured is not None:
-            pairing = self.members.pairing
-            batch, present = to_rung(batch, pairing.most) if pairing.pads else (batch, None)
-            seen = present if pairing.takes_present else None
-            self._captured.step((start, stop), batch, seen, step, lambda b, p, s: self._eager(start, stop, b, p, s))
-        else:
-            self._eager(start, stop, batch, None, torch.full((), float(step), device=self.device))
+    def _take_step(self, start: int, stop: int, batch: Batch, number: int) -> None:
+        assert self._step is not None, "a program without an optimiser only evaluates"
+        pairing, present = self.members.pairing, None
+        if self._step.captured is not None and pairing.pads:
+            batch, present = to_rung(batch, pairing.most)
+        seen = (present,) if present is not None and pairing.takes_present else ()
+        self._step.take((batch.inputs, batch.targets, batch.mask, *seen), number, start, stop)
 
-    def _eager(self, start: int, stop: int, batch: Batch, present: Tensor | None, step: Tensor) -> None:
-        weights = self._leaves.get((start, stop))
-        if weights is None:
-            weights = self._leaves[(start, stop)] = self.members.leaves(start, stop)
+    def _make_step(self) -> None:
+        """Anew whenever the members or their chunks change: captured steps and leaves are those of before."""
+        self._step = None
+        if self.optimiser is not None:
+            together, alone = LossGradients(self.members.parameters, self._losses), self._gradients_alone
+            way = lambda batch, start, stop: (together if self.batching.batched else alone)(batch, start, stop)
+            self._step = Step(self.optimiser, way, graphs=self.batching.graphs)
+
+    def _losses(self, weights: Weights, tensors: Tensors, start: int, stop: int) -> Tensor:
+        batch, present = Batch(*tensors[:3]), tensors[3] if len(tensors) > 3 else None
         read = self.members.pairing.feed(batch.inputs, self.one_hot)
-        outputs = self.members.outputs(weights, start, stop, read, present)
-        total = losses(self.spec, outputs, batch).sum()
-        leaves = list(weights.values())
-        gradients = torch.autograd.grad(total, leaves, allow_unused=True)
-        filled = [torch.zeros_like(p) if g is None else g for g, p in zip(gradients, leaves, strict=True)]
-        self._rule().update(start, stop, filled, step)
+        return losses(self.spec, self.members.outputs(weights, start, stop, read, present), batch)
 
-    def _train_alone(self, member: int, batches: Sequence[Batch], step: int) -> None:
-        with self.members.alone(member) as module:
-            parameters = [p for p in module.parameters() if p.requires_grad]
-            for number, batch in enumerate(batches):
-                own = Batch(*(t[member : member + 1] for t in (batch.inputs, batch.targets, batch.mask)))
-                read = self.members.pairing.feed(own.inputs[0], self.one_hot)
-                try:
-                    total = losses(self.spec, module(read)[None], own).sum()
-                    gradients = torch.autograd.grad(total, parameters, allow_unused=True)
-                except RuntimeError as error:
-                    self._shrink(member, member + 1, error)
-                    raise
-                filled = [torch.zeros_like(p) if g is None else g for g, p in zip(gradients, parameters, strict=True)]
-                count = torch.full((), float(step + number), device=self.device)
-                self._rule().update(member, member + 1, [g[None] for g in filled], count)
-
-    def _rule(self) -> Optimiser:
-        assert self.optimiser is not None, "a program without an optimiser only evaluates"
-        return self.optimiser
+    def _gradients_alone(self, tensors: Tensors, *_: int) -> list[Tensor]:
+        """Of the one member whose weights stand in the module."""
+        module, batch = self.members.module, Batch(*tensors)
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        read = self.members.pairing.feed(batch.inputs[0], self.one_hot)
+        found = gradients(losses(self.spec, module(read)[None], batch), parameters)
+        return [g[None] for g in found]
 
     def _shrink(self, start: int, stop: int, error: RuntimeError) -> int:
         """Half the chunk after running out of memory; any other error goes on to the caller."""
@@ -167,15 +153,10 @@ class Program:
         chunk = (stop - start) // 2
         logger.warning("out of memory with %d members at once: going on with %d", stop - start, chunk)
         self.batching = Batching(chunk, self.batching.batched, self.batching.graphs)
-        self._forget()
+        self._make_step()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         return chunk
-
-    def _forget(self) -> None:
-        self._leaves.clear()
-        if self._captured is not None:
-            self._captured = CapturedSteps(self.device)
 
 
 def to_rung(batch: Batch, most: int) -> tuple[Batch, Tensor]:

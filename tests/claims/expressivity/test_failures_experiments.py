@@ -15,6 +15,13 @@ from theodolite.claims.expressivity.failures.activations import run as run_activ
 from theodolite.claims.expressivity.failures.curves import Curves, condition, curve_matrix, curves, moments, neighbours
 from theodolite.claims.expressivity.failures.curves import run as run_curves
 from theodolite.claims.expressivity.failures.images import SIZE, draw_lines, paint
+from theodolite.claims.expressivity.failures.layers import (
+    affine,
+    apply,
+    correct,
+    hinge,
+    truncated_normal,
+)
 from theodolite.claims.expressivity.failures.parity import Parity, network, scores
 from theodolite.claims.expressivity.failures.parity import run as run_parity
 from theodolite.claims.expressivity.failures.remedies import (
@@ -24,15 +31,6 @@ from theodolite.claims.expressivity.failures.remedies import (
     parity_by_elimination,
     run_elimination,
     run_guessing,
-)
-from theodolite.claims.expressivity.failures.stacked import (
-    Rule,
-    affine,
-    apply,
-    correct,
-    descend,
-    hinge,
-    truncated_normal,
 )
 from theodolite.claims.expressivity.failures.stocks import Stocks
 from theodolite.claims.expressivity.failures.stocks import run as run_stocks
@@ -81,45 +79,6 @@ def test_the_hinge_loss_is_torchs_and_accuracy_counts_signs():
         assert float(hinge(values, signs)[member]) == pytest.approx(float(theirs))
         right = sum(int(v * s > 0) for v, s in zip(values[member], signs[member], strict=True))
         assert float(correct(values, signs)[member]) == pytest.approx(right / 50)
-
-
-def quadratic(rule: Rule, steps: int) -> torch.Tensor:
-    weights = {"w": torch.tensor([[1.0, -2.0]])}
-    losses = lambda w, b: (w["w"] ** 2 * torch.tensor([1.0, 10.0])).sum(1) + (w["w"] * b[0]).sum(1)
-    draw = lambda count: (torch.full((count, 1, 2), 0.3),)
-    assert list(descend(weights, losses, rule, draw, [2, steps], block=3)) == [2, steps]
-    return weights["w"].detach()[0]
-
-
-def test_sgd_is_that_of_torch():
-    w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
-    theirs = torch.optim.SGD([w], lr=0.01)
-    for _ in range(20):
-        theirs.zero_grad()
-        ((w**2 * torch.tensor([1.0, 10.0])).sum() + 0.3 * w.sum()).backward()
-        theirs.step()
-    torch.testing.assert_close(quadratic(Rule("sgd", 0.01), 20), w.detach())
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1e-8])
-def test_adam_is_that_of_torch_where_epsilon_does_not_matter(epsilon):
-    w = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
-    theirs = torch.optim.Adam([w], lr=0.05, betas=(0.9, 0.99), eps=epsilon)
-    for _ in range(20):
-        theirs.zero_grad()
-        ((w**2 * torch.tensor([1.0, 10.0])).sum() + 0.3 * w.sum()).backward()
-        theirs.step()
-    torch.testing.assert_close(quadratic(Rule("adam", 0.05, (0.9, 0.99), epsilon), 20), w.detach())
-
-
-def test_adam_puts_epsilon_before_the_bias_correction():
-    """The first step by hand: lr·√(1−β₂)/(1−β₁) · (1−β₁)·g / (√(1−β₂)·|g| + ε)."""
-    gradient = np.array([2.3, -39.7])
-    expected = np.array([1.0, -2.0]) - 0.05 * math.sqrt(0.01) * gradient / (math.sqrt(0.01) * np.abs(gradient) + 0.5)
-    weights = {"w": torch.tensor([[1.0, -2.0]])}
-    losses = lambda w, b: (w["w"] * torch.tensor(gradient, dtype=torch.float32)).sum(1)
-    list(descend(weights, losses, Rule("adam", 0.05, (0.9, 0.99), 0.5), lambda n: (torch.zeros(n, 1),), [1]))
-    np.testing.assert_allclose(weights["w"].detach()[0].numpy(), expected, rtol=1e-5)
 
 
 # §2 parity

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput
-from theodolite.instruments.degree.descent import Descent, Examples, Member, descend
+from theodolite.instruments.degree.descent import Descent, Examples, Member, train_members
 from theodolite.nets.load import seeded
 
 CPU = torch.device("cpu")
@@ -33,7 +33,7 @@ def _examples(sources: int, rows: int, fresh: bool, outputs: int = 1) -> Example
 def test_a_member_is_trained_as_torchs_adam_would_train_it_alone() -> None:
     examples, descent = _examples(2, 40 * 16, fresh=True), Descent(steps=40, batch=16, looks=1)
     members = [Member(0, 7, 0.03), Member(1, 8, 0.1), Member(1, 7, 0.003)]
-    reached = descend(_net, members, examples, descent, CPU, seed=0)
+    reached = train_members(_net, members, examples, descent, CPU, seed=0)
     for member, found in zip(members, reached, strict=True):
         with seeded(member.seed):
             net = _net()
@@ -56,7 +56,7 @@ def test_a_member_is_trained_as_torchs_adam_would_train_it_alone() -> None:
 
 def test_a_linear_net_on_a_finite_set_comes_to_the_least_squares_solution() -> None:
     examples = _examples(2, 60, fresh=False, outputs=2)
-    found = descend(lambda: nn.Linear(3, 2), [Member(1, 0, 0.05)], examples, Descent(300, 64, 1), CPU, seed=1)[0]
+    found = train_members(lambda: nn.Linear(3, 2), [Member(1, 0, 0.05)], examples, Descent(300, 64, 1), CPU, seed=1)[0]
     x, y = (part[1].numpy() for part in examples.train)
     weights = np.linalg.lstsq(np.c_[x, np.ones(60)], y, rcond=None)[0]
     x, y = (part[1].numpy() for part in examples.test)
@@ -67,8 +67,8 @@ def test_a_linear_net_on_a_finite_set_comes_to_the_least_squares_solution() -> N
 def test_a_member_that_diverges_counts_as_the_constant_answer_and_leaves_the_others_alone() -> None:
     examples, descent = _examples(1, 30 * 8, fresh=True), Descent(30, 8, 5)
     build, good, bad = lambda: nn.Linear(3, 1), Member(0, 0, 0.1), Member(0, 1, 1e30)
-    both = descend(build, [good, bad], examples, descent, CPU, seed=0)
-    alone = descend(build, [good], examples, descent, CPU, seed=0)
+    both = train_members(build, [good, bad], examples, descent, CPU, seed=0)
+    alone = train_members(build, [good], examples, descent, CPU, seed=0)
     assert both[1].diverged
     assert both[1].error == both[1].validation == 1.0
     assert not both[0].diverged
@@ -82,12 +82,12 @@ def test_the_best_weights_by_validation_are_kept_and_the_test_rows_do_not_choose
     noise = torch.randn(1, 20, 1, generator=torch.Generator().manual_seed(0))
     wide = lambda: nn.Sequential(nn.Linear(3, 64), nn.Tanh(), nn.Linear(64, 1))
     noisy = Examples((examples.train[0], noise), examples.validation, examples.test, "square", 1, False, 9.0, 9.0)
-    often = descend(wide, [Member(0, 0, 0.05)], noisy, Descent(120, 20, 24), CPU, seed=0)[0]
-    once = descend(wide, [Member(0, 0, 0.05)], noisy, Descent(120, 20, 1), CPU, seed=0)[0]
+    often = train_members(wide, [Member(0, 0, 0.05)], noisy, Descent(120, 20, 24), CPU, seed=0)[0]
+    once = train_members(wide, [Member(0, 0, 0.05)], noisy, Descent(120, 20, 1), CPU, seed=0)[0]
     assert often.validation < 0.8 * once.validation
     assert often.error < once.error
     with_other_test = Examples(noisy.train, noisy.validation, noisy.train, "square", 1, False, 9.0, 9.0)
-    again = descend(wide, [Member(0, 0, 0.05)], with_other_test, Descent(120, 20, 24), CPU, seed=0)[0]
+    again = train_members(wide, [Member(0, 0, 0.05)], with_other_test, Descent(120, 20, 24), CPU, seed=0)[0]
     assert again.validation == often.validation
 
 
@@ -97,7 +97,7 @@ def test_classes_are_learnt_by_cross_entropy_and_the_error_is_the_share_of_wrong
     y = (x[..., 0] > 0).long() + 2 * (x[..., 1] > 0).long()
     parts = [(x[:, rows], y[:, rows]) for rows in (slice(200), slice(200, 300), slice(300, 400))]
     examples = Examples(*parts, "cross-entropy", 4, fresh=False, constant=math.log(4), constant_error=0.75)
-    found = descend(lambda: nn.Linear(2, 4), [Member(0, 0, 0.1)], examples, Descent(200, 64), CPU, seed=0)[0]
+    found = train_members(lambda: nn.Linear(2, 4), [Member(0, 0, 0.1)], examples, Descent(200, 64), CPU, seed=0)[0]
     assert found.error <= 0.06
     assert found.loss < 0.3
     assert found.error * 100 == pytest.approx(round(found.error * 100), abs=1e-4)
@@ -126,7 +126,7 @@ def test_joined_examples_are_padded_with_zeros_and_keep_their_order() -> None:
 
 def test_too_few_fresh_rows_and_senseless_schedules_are_refused() -> None:
     with pytest.raises(BadInput, match="need 80 of them and there are 79"):
-        descend(_net, [Member(0, 0, 0.1)], _examples(1, 79, fresh=True), Descent(10, 8), CPU, seed=0)
+        train_members(_net, [Member(0, 0, 0.1)], _examples(1, 79, fresh=True), Descent(10, 8), CPU, seed=0)
     with pytest.raises(BadInput, match="steps must be"):
         Descent(0)
     with pytest.raises(BadInput, match="batch must be"):
@@ -137,7 +137,7 @@ def test_too_few_fresh_rows_and_senseless_schedules_are_refused() -> None:
 def test_a_captured_step_trains_as_the_cpu_does() -> None:
     examples, descent = _examples(2, 60 * 16, fresh=True), Descent(60, 16, 3)
     members = [Member(0, 7, 0.03), Member(1, 8, 0.1)]
-    here = descend(_net, members, examples, descent, CPU, seed=0)
+    here = train_members(_net, members, examples, descent, CPU, seed=0)
     cuda = torch.device("cuda")
     moved = Examples(
         *(tuple(t.to(cuda) for t in part) for part in (examples.train, examples.validation, examples.test)),  # pyright: ignore[reportArgumentType]
@@ -147,6 +147,6 @@ def test_a_captured_step_trains_as_the_cpu_does() -> None:
         constant=1.0,
         constant_error=1.0,
     )
-    there = descend(_net, members, moved, descent, cuda, seed=0)
+    there = train_members(_net, members, moved, descent, cuda, seed=0)
     for a, b in zip(here, there, strict=True):
         assert b.error == pytest.approx(a.error, rel=0.02)

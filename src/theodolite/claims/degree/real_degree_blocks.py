@@ -16,7 +16,7 @@ from torch import Tensor
 
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
-from theodolite.instruments.degree.descent import Descent, Examples, Member, descend
+from theodolite.instruments.degree.descent import Descent, Examples, Member, train_members
 from theodolite.instruments.rank.separation import separation_rank
 from theodolite.measurement import seed_of
 from theodolite.nets.load import load
@@ -96,7 +96,7 @@ def measure_real_degree_training(config: Mapping[str, Any], seed: int, device: s
     )
     weights: dict[str, Tensor] = {}
     descent = Descent(config["steps"], config["batch"], looks=1)
-    reached = descend(build, members, examples, descent, where, seed_of([seed, "batches"]), keep=weights.update)
+    reached = train_members(build, members, examples, descent, where, seed_of([seed, "batches"]), keep=weights.update)
     errors = torch.tensor([one.error for one in reached]).sqrt().view(len(kinds), len(rates), seeds)
     learnt = [F.softplus(w) for name, w in sorted(weights.items()) if name.endswith(".exponents")]
     marks = torch.tensor([0.1, 0.5, 0.9], device=where)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
-from theodolite.instruments.degree.descent import Descent, Examples, Member, Reached, descend
+from theodolite.instruments.degree.descent import Descent, Examples, Member, Reached, train_members
 from theodolite.instruments.degree.product_shapes import Degree, Shape, shape_of
 from theodolite.instruments.degree.real_data import REAL_SETS, real_examples
 from theodolite.measurement import seed_of
@@ -130,7 +130,7 @@ def train_shape(
         for place, rate in enumerate(chosen)
         for number in range(count)
     ]
-    reached = _descend(shape, members, prepared, prepared.final, descent, half)
+    reached = _train(shape, members, prepared, prepared.final, descent, half)
     seconds = (time.perf_counter() - started) / len(prepared.problems)
     return [
         {
@@ -206,7 +206,7 @@ def _tune(
             for number in range(count)
         ]
         told = progress if extension == 0 else None
-        reached = iter(_descend(shape, members, prepared, prepared.tuning, descent, told))
+        reached = iter(_train(shape, members, prepared, prepared.tuning, descent, told))
         for place, own in enumerate(asked):
             for rate in own:
                 losses = [next(reached).validation for _ in range(count)]
@@ -224,7 +224,7 @@ def _beyond(losses: Mapping[float, float]) -> list[float]:
     return [float(f"{best / _FACTOR:.3g}")] if best == min(losses) else []
 
 
-def _descend(
+def _train(
     shape: Shape,
     members: Sequence[Member],
     prepared: Prepared,
@@ -233,7 +233,7 @@ def _descend(
     progress: Callable[[float], None] | None,
 ) -> list[Reached]:
     build = lambda: shape.build(examples.features, examples.outputs)
-    return descend(build, members, examples, descent, prepared.device, prepared.seed, progress)
+    return train_members(build, members, examples, descent, prepared.device, prepared.seed, progress)
 
 
 def _numbers(part: str, count: int, seed: int) -> list[int]:

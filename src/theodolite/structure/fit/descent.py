@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from theodolite.structure.fit.stacked import Stacked
+from theodolite.training.loop import Best, train
+from theodolite.training.optimiser import Rates, Rule
+from theodolite.training.schedules import half_cosine
+from theodolite.training.stacked import Stacked
 
 RATE = 0.03
+RULE = Rule(betas=(0.9, 0.99), clip=None)
+WARM_UP = 20  # steps
 BATCH = 256  # rows a step, the same for all members
 DECAY = 1e-5  # of ‖θ‖², added to the mean square
 JUDGED = 20  # steps from one look at the held-out rows to the next
-FIRST, SECOND, SMALL = 0.9, 0.99, 1e-8  # of Adam: the memory of the mean and of the square, and what keeps it finite
 
 
-def descend(
+def train_networks(
     net: Stacked,
     members: Float[Tensor, "member parameter"],
     rows: Float[Tensor, "row feature"] | Float[Tensor, "member row feature"],
@@ -35,34 +38,41 @@ def descend(
     """Minimises the mean of w r², plus a little ℓ₂; the rate warms up and decays as a cosine to 0. The parameters that
     come back are those, of every so many steps, that were best on the rows of weight 0. Rows and targets
     are common to the members, or each has its own."""
-    kind = members.dtype
-    rows, targets, weights = rows.float(), targets.float(), weights.float()
-    state = members.float()
-    mean, square = torch.zeros_like(state), torch.zeros_like(state)
-    blind = (1 - weights).sum(1) == 0  # nothing held out: the last parameters are kept
-    best, lowest = state, torch.full_like(state[:, 0], torch.inf)
-    for step in range(1, steps + 1):
-        x, y, w = rows, targets, weights
-        if rows.shape[-2] > BATCH:
-            drawn = torch.randint(rows.shape[-2], (BATCH,), generator=generator)
-            x, y, w = rows[..., drawn, :], targets[..., drawn], weights[:, drawn]
-        state = state.detach().requires_grad_()
-        loss = (w * (net.outputs(state, x) - y) ** 2).mean(1).sum() + DECAY * (state**2).sum()
-        (slope,) = torch.autograd.grad(loss, state)
-        state = state.detach()
-        mean.lerp_(slope, 1 - FIRST)
-        square.lerp_(slope**2, 1 - SECOND)
-        now = rate * min(1.0, step / 20) * 0.5 * (1 + math.cos(math.pi * step / (steps + 1)))
-        bias = math.sqrt(1 - SECOND**step) / (1 - FIRST**step)
-        state = state - now * bias * mean / (square.sqrt() + SMALL)
+    count, all_rows = rows.shape[-2], (rows.float(), targets.float(), weights.float())
+    start = {"parameters": members.float()}
+    best, held = Best(start), 1 - all_rows[2]
+    blind = held.sum(1) == 0  # nothing held out: the last parameters are kept
+
+    def draw(batches: int) -> tuple[Tensor, ...]:
+        return (torch.randint(count, (batches, BATCH), generator=generator),)
+
+    def loss(own: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
+        x, y, w = all_rows
+        if batch:
+            x, y, w = x[..., batch[0], :], y[..., batch[0]], w[:, batch[0]]
+        state = own["parameters"]
+        return (w * (net.values(state, x) - y) ** 2).mean(1) + DECAY * (state**2).sum(1)
+
+    def look(step: int, own: dict[str, Tensor]) -> bool:
         if progress is not None:
             progress(step, steps)
         late = until is not None and time.monotonic() > until
         if late or step % JUDGED == 0 or step == steps:
+            x, y, _ = all_rows
             with torch.no_grad():
-                score = ((1 - weights) * (net.outputs(state, rows) - targets) ** 2).sum(1)
-            best = torch.where((blind | (score < lowest))[:, None], state, best)
-            lowest = torch.minimum(score, lowest)
-        if late:
-            break
-    return best.to(kind)
+                score = (held * (net.values(own["parameters"], x) - y) ** 2).sum(1)
+            best.offer(own, torch.where(blind, float(-step), score))
+        return late
+
+    train(
+        start,
+        loss,
+        draw if count > BATCH else None,
+        steps=steps,
+        rule=RULE,
+        rates=Rates(rate),
+        schedule=lambda step: min(1.0, step / WARM_UP) * half_cosine(step / (steps + 1)),
+        looks=range(1, steps + 1),
+        look=look,
+    )
+    return best.weights["parameters"].to(members.dtype)

@@ -20,12 +20,12 @@ from torch import Tensor
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.nets.compositional_net import GraphNet
-from theodolite.structure.fit.descent import descend
+from theodolite.structure.fit.descent import train_networks
 from theodolite.structure.fit.effort import Effort, effort_named
 from theodolite.structure.fit.guide import Guide, modules
 from theodolite.structure.fit.guided_start import GuidedStart
 from theodolite.structure.fit.least_squares import least_squares
-from theodolite.structure.fit.stacked import Stacked, start
+from theodolite.training.stacked import Stacked, draw
 
 Array = NDArray[np.float64]
 LEAST_ROWS = 6  # two in every one of three folds
@@ -67,7 +67,7 @@ class Fitted:
         """The network of the largest share, from standardised inputs to the standardised target."""
         net = Stacked(self._build())
         with torch.no_grad():
-            values = net.unflatten(torch.from_numpy(self.members[int(np.argmax(self.shares))]))
+            values = net.named(torch.from_numpy(self.members[int(np.argmax(self.shares))]))
             for name, parameter in net.module.named_parameters():
                 parameter.copy_(values[name])
         return net.module  # pyright: ignore[reportReturnType]
@@ -80,7 +80,7 @@ class Fitted:
         scaled = torch.from_numpy((rows - self.centre) / self.scale)
         shares = torch.from_numpy(self.shares)
         with torch.no_grad():
-            parts = [shares @ net.outputs(torch.from_numpy(self.members), part) for part in scaled.split(8192)]
+            parts = [shares @ net.values(torch.from_numpy(self.members), part) for part in scaled.split(8192)]
         return self.offset + self.spread * torch.cat(parts).numpy()
 
     def guide(self) -> Guide:
@@ -162,7 +162,7 @@ def fit(
         guide = None
     restarts = work.restarts if guide is None else max(1, work.restarts - 1)
     build = lambda part: _network(part, width, depth, activation)
-    net = Stacked(start(lambda: build(graph), _seeds(generator, 1))[0].module)
+    net = draw(lambda: build(graph), _seeds(generator, 1), dtype=torch.float64)[0]
     if np.ptp(targets) == 0:  # nothing to learn: the constant is predicted, exactly
         one, share = Stacked.vector(net.module)[None].numpy(), np.ones(1)
         shape = (graph, width, depth, activation)
@@ -183,9 +183,9 @@ def fit(
 
     def descended(of: Sequence[int], count: int, tell: Callable[[int, int], None] | None) -> Tensor:
         """The best of so many random starts, for each of these folds."""
-        _, members = start(lambda: build(graph), _seeds(generator, count * len(of)))
+        _, members = draw(lambda: build(graph), _seeds(generator, count * len(of)), dtype=torch.float64)
         own = [f for _ in range(count) for f in of]
-        members = descend(
+        members = train_networks(
             *(net, members, inputs, wanted, weighted(own), torch.Generator().manual_seed(_seeds(generator, 1)[0])),
             steps=descent,
             until=halfway if polish else until,
@@ -226,7 +226,7 @@ def fit(
         errors[stuck] = torch.minimum(again, errors[stuck])
     weights = weighted(range(folds))
     with torch.no_grad():
-        unseen = (net.outputs(members, inputs) * (1 - weights)).sum(0)
+        unseen = (net.values(members, inputs) * (1 - weights)).sum(0)
     shares = errors.clamp(min=1e-300) ** -2.0
     shares = torch.nan_to_num(shares / shares.max(), nan=0.0)
     held_out = offset + spread * unseen.numpy()
@@ -293,7 +293,7 @@ def _judged(net: Stacked, members: Tensor, inputs: Tensor, wanted: Tensor, weigh
     """The mean squared error of every member on the rows it did not see."""
     with torch.no_grad():
         held = 1 - weights
-        return torch.nan_to_num((held * (net.outputs(members, inputs) - wanted) ** 2).sum(1) / held.sum(1), nan=1e300)
+        return torch.nan_to_num((held * (net.values(members, inputs) - wanted) ** 2).sum(1) / held.sum(1), nan=1e300)
 
 
 def _scales(rows: Array) -> Array:

@@ -21,11 +21,11 @@ from torch import Tensor, nn
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.graph import free_name
 from theodolite.nets.compositional_net import GraphNet
-from theodolite.structure.fit.descent import descend
+from theodolite.structure.fit.descent import train_networks
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.fit.guide import Guide, modules, slices
 from theodolite.structure.fit.least_squares import least_squares
-from theodolite.structure.fit.stacked import Stacked, start
+from theodolite.training.stacked import Stacked, draw
 
 Array = NDArray[np.float64]
 ROWS = 400  # that a module is trained on, at most: it has few parameters
@@ -64,7 +64,7 @@ class GuidedStart:
         if not self.weights:
             return None
         self._learn(self.graph.output.name, [self.targets[seen].expand(folds, -1)], head=False)
-        net, members = start(lambda: self.build(self.graph), self._seeds(folds))
+        net, members = draw(lambda: self.build(self.graph), self._seeds(folds), dtype=torch.float64)
         for name, places in _places(net).items():
             if name in self.weights:
                 members[:, places] = self.weights[name]
@@ -85,7 +85,7 @@ class GuidedStart:
         inputs = torch.cat([torch.cat([read, flag], dim=-1) for flag in flags], dim=1)
         owner = torch.arange(folds * self.effort.guided) % folds
         unseen = torch.tensor(self.folds)[owner]
-        net, members = start(lambda: self.build(graph), self._seeds(len(owner)))
+        net, members = draw(lambda: self.build(graph), self._seeds(len(owner)), dtype=torch.float64)
         places = _places(net)
         again = (torch.arange(len(owner)) // folds) % 2 == 0  # half of the starts keep what a node has learnt already
         for known in inner & set(self.weights):
@@ -95,7 +95,7 @@ class GuidedStart:
         trained = (self.fold[None, :rows] != unseen[:, None]).double().repeat(1, len(told))
         data = (inputs[owner], torch.cat(told, dim=1)[owner], trained)
         generator = torch.Generator().manual_seed(self._seeds(1)[0])
-        members = descend(net, members, *data, generator, steps=self.effort.descent // DESCENT)
+        members = train_networks(net, members, *data, generator, steps=self.effort.descent // DESCENT)
         with torch.no_grad():
             found = least_squares(net, members, *data, steps=self.effort.polish // POLISH)
             errors = torch.nan_to_num(found.held_out, nan=torch.inf)
@@ -106,7 +106,7 @@ class GuidedStart:
             everywhere = torch.stack([self.values[leaf] for leaf in leaves], dim=-1)
             blank = everywhere.new_zeros(*everywhere.shape[:2], len(which))
             said = Stacked(_NodeValue(net.module, graph.nodes.index(graph.node[name])))
-            self.values[name] = said.outputs(chosen, torch.cat([everywhere, blank], dim=-1))
+            self.values[name] = said.values(chosen, torch.cat([everywhere, blank], dim=-1))
 
     def _unit(self, name: str) -> tuple[Node, ...]:
         """The node, what is below it down to the modules that are fixed, and of these the `general` ones that feed only

@@ -15,7 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from theodolite.structure.fit.stacked import Stacked
+from theodolite.structure.fit.jacobian import jacobian
+from theodolite.training.stacked import Stacked
 
 TRIES = 4  # dampings tried with one Jacobian before a new one is made
 LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e10
@@ -57,7 +58,7 @@ def least_squares(
     judged_count = judged.sum(1)
 
     state = members.clone()
-    residuals = net.outputs(state, rows) - targets
+    residuals = net.values(state, rows) - targets
     damping = torch.ones_like(count)
     rho = torch.full_like(count, 1e-2 if penalty is None else penalty)
     best = state.clone()
@@ -65,7 +66,7 @@ def least_squares(
     since, step = torch.zeros_like(count), 0
 
     for step in range(1, steps + 1):
-        normal = _Normal(net.jacobian(state, rows), residuals, weights)
+        normal = _Normal(jacobian(net, state, rows), residuals, weights)
         if penalty is None and step > 3:
             rho = _evidence(normal, rho, (weights * residuals**2).sum(1), (state**2).sum(1), count)
         loss = (weights * residuals**2).sum(1) + rho * (state**2).sum(1)
@@ -73,7 +74,7 @@ def least_squares(
         for _ in range(TRIES):
             change = normal.solve(rho + damping, rho[:, None] * state)
             tried = state + torch.where(open_[:, None], change, 0.0)
-            found = net.outputs(tried, rows) - targets
+            found = net.values(tried, rows) - targets
             value = (weights * found**2).sum(1) + rho * (tried**2).sum(1)
             better = open_ & (value < loss)
             state = torch.where(better[:, None], tried, state)
@@ -91,7 +92,7 @@ def least_squares(
             progress(step, steps)
         if bool((since >= patience).all()) or (until is not None and time.monotonic() > until):
             break
-    last = net.outputs(best, rows) - targets
+    last = net.values(best, rows) - targets
     mean = lambda w: (w * last**2).sum(1) / w.sum(1).clamp(min=1)
     return Minimum(best, mean(weights), mean(judged), step)
 

@@ -11,12 +11,11 @@ import torch
 from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.func import functional_call, vmap
 
 from theodolite.structure.data.source import Array
 from theodolite.structure.fit.fitting import Fitted
-from theodolite.structure.fit.stacked import Stacked
 from theodolite.structure.surrogate.surrogate import SurrogateSource
+from theodolite.training.stacked import Stacked
 
 CHUNK = 1 << 13
 SOUND = 4.0  # times the best member's error that a member's own may be, for its gradients to count
@@ -39,11 +38,10 @@ class Networks:
         return CHUNK
 
     def outputs(self, rows: Float[Tensor, "member row variable"]) -> Float[Tensor, "member row"]:
-        one = lambda member, own: functional_call(self.net.module, self.net.unflatten(member), (own,)).squeeze(-1)
-        return vmap(one)(self.weights, rows.to(self.weights.dtype))
+        return self.net.values(self.weights, rows.to(self.weights.dtype))
 
     def everywhere(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row"]:
-        return self.net.outputs(self.weights, rows.to(self.weights.dtype))
+        return self.net.values(self.weights, rows.to(self.weights.dtype))
 
     def only(self, chosen: Sequence[int]) -> Networks:
         return Networks(self.net, self.weights[list(chosen)])

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from theodolite.claims.expressivity.failures.stacked import Rule, Weights, affine, apply, descend
+from theodolite.claims.expressivity.failures.layers import ADAM_WITH_LARGE_EPSILON, affine, apply
 from theodolite.claims.tables.experiment import (
     Experiment,
     Part,
@@ -32,6 +32,9 @@ from theodolite.claims.tables.experiment import (
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.nets.contract import positive
+from theodolite.training.loop import train
+from theodolite.training.optimiser import Rates
+from theodolite.training.step import Weights
 
 Variant = Literal["approximation", "end to end", "multi-class", "forward only"]
 PUBLISHED_STEPS = {"approximation": 10_000, "end to end": 10_000, "multi-class": 10_000, "forward only": 5_000}
@@ -97,11 +100,16 @@ def run(settings: Activations, seed: int, device: str = "cpu", watch: Watch | No
         return (_activated(output, flight, variant)[..., 0] - flight.gather(1, place)).square().mean(1)
 
     steps = settings.steps or PUBLISHED_STEPS[variant]
-    rule = Rule("adam", settings.lr or (0.01 if variant == "approximation" else 0.001), (0.9, 0.99), 1e-5)
-    looks = sorted({*range(1_000, steps, 1_000)} | {steps})
-    for step in descend(weights, loss, rule, draw, looks):
-        if watch:
-            watch(step, steps)
+    weights = train(
+        weights,
+        loss,
+        draw,
+        steps=steps,
+        rule=ADAM_WITH_LARGE_EPSILON,
+        rates=Rates(settings.lr or (0.01 if variant == "approximation" else 0.001)),
+        looks={*range(1_000, steps, 1_000), steps},
+        look=lambda step, _: watch(step, steps) if watch else None,
+    )
     with torch.no_grad():
         x, place = (part[0] for part in draw(1, settings.test))
         label = flight.gather(1, place)

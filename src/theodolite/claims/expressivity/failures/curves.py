@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from theodolite.claims.expressivity.failures.stacked import Rule, Weights, affine, apply, descend
+from theodolite.claims.expressivity.failures.layers import ADAM, affine, apply
 from theodolite.claims.tables.experiment import (
     Experiment,
     Part,
@@ -36,6 +36,9 @@ from theodolite.claims.tables.failures_published import CONDITION, COVARIANCE
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.nets.contract import positive
+from theodolite.training.loop import train
+from theodolite.training.optimiser import Rates
+from theodolite.training.step import Weights
 
 Variant = Literal["linear", "filter", "conditioned", "autoencoder"]
 PUBLISHED_STEPS = 50_000
@@ -90,22 +93,22 @@ def run(settings: Curves, seed: int, device: str = "cpu", watch: Watch | None = 
         shape = (count, members, batch)
         return (torch.randint(0, settings.train, shape, generator=generator, device=generator.device),)
 
-    def tested() -> Tensor:
+    def look(step: int, weights: Weights) -> None:
         with torch.no_grad():
-            return reduce((predict(weights, unseen[0]) - unseen[1]).square(), -1).mean(1)
+            error = reduce((predict(weights, unseen[0]) - unseen[1]).square(), -1).mean(1)
+        quantities[f"loss at {step:,}"] = error
+        if watch and step:
+            watch(step, settings.steps)
 
     looks = sorted({n for n in (500, 10_000, 50_000) if n < settings.steps} | {settings.steps})
-    rule = Rule("adam", settings.lr or _LR[variant])
-    quantities = {"loss at 0": tested()}
-    for step in descend(weights, loss, rule, draw, looks):
-        quantities[f"loss at {step:,}"] = tested()
-        if watch:
-            watch(step, settings.steps)
+    quantities: dict[str, Tensor] = {}
+    rates = Rates(settings.lr or _LR[variant])
+    weights = train(weights, loss, draw, steps=settings.steps, rule=ADAM, rates=rates, looks=[0, *looks], look=look)
     details: dict[str, Any] = {"iterations": settings.steps, "looks": looks}
     if variant == "linear":
         quantities[CONDITION] = torch.tensor([condition(curve_matrix(points))] * members)
     elif variant != "autoencoder":
-        found = weights["filter"].detach()
+        found = weights["filter"]
         details["filters"] = (found if conditioner is None else conditioner @ found)[..., 0].tolist()
         quantities[COVARIANCE] = torch.tensor([condition(c) for c in moments(inputs)])
         exact = torch.tensor([1.0, -2.0, 1.0])

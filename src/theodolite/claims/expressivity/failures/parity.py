@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from theodolite.claims.expressivity.failures.stacked import Rule, Weights, affine, apply, correct, descend, hinge
+from theodolite.claims.expressivity.failures.layers import affine, apply, correct, hinge
 from theodolite.claims.tables.experiment import (
     Experiment,
     Part,
@@ -26,6 +26,9 @@ from theodolite.claims.tables.experiment import (
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.nets.contract import positive
+from theodolite.training.loop import train
+from theodolite.training.optimiser import Rates, Rule
+from theodolite.training.step import Weights
 
 PUBLISHED_STEPS = 50_000
 
@@ -79,13 +82,24 @@ def run(settings: Parity, seed: int, device: str = "cpu", watch: Watch | None = 
 
     looks = [*range(settings.look_every, settings.steps, settings.look_every), settings.steps]
     seen: list[Tensor] = []
-    rule = Rule("sgd", settings.lr)
-    for step in descend(weights, lambda w, b: hinge(scores(w, b[0]), b[1]), rule, draw, looks):
+
+    def look(step: int, weights: Weights) -> None:
         with torch.no_grad():
             x, y = draw(1, settings.test)
             seen.append(correct(scores(weights, x[0]), y[0]))
         if watch:
             watch(step, settings.steps)
+
+    weights = train(
+        weights,
+        lambda w, batch: hinge(scores(w, batch[0]), batch[1]),
+        draw,
+        steps=settings.steps,
+        rule=Rule("sgd", momentum=0.0, clip=None),
+        rates=Rates(settings.lr),
+        looks=looks,
+        look=look,
+    )
     with torch.no_grad():
         parts = zip(*draw(10, -(-settings.final // 10)), strict=True)
         final = torch.stack([correct(scores(weights, x), y) for x, y in parts]).mean(0)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from theodolite.claims.expressivity.failures.stacked import Rule, affine, descend
+from theodolite.claims.expressivity.failures.layers import ADAM_WITH_LARGE_EPSILON, affine
 from theodolite.claims.tables.experiment import (
     Experiment,
     Part,
@@ -26,6 +26,9 @@ from theodolite.claims.tables.experiment import (
 )
 from theodolite.device import resolve_device
 from theodolite.nets.contract import positive
+from theodolite.training.loop import train
+from theodolite.training.optimiser import Rates
+from theodolite.training.step import Weights
 
 PUBLISHED_STEPS = 2_500
 
@@ -81,14 +84,17 @@ def run(settings: Stocks, seed: int, device: str = "cpu", watch: Watch | None = 
         return (places(*shape),) if settings.decompose else (places(*shape), days(*shape))
 
     looks = sorted({n for n in (500, 1_000, 2_500) if n < settings.steps} | {settings.steps})
-    quantities = {}
-    rule = Rule("adam", settings.lr, (0.9, 0.99), 1e-5)
-    for step in descend(weights, loss, rule, draw, looks, block=2):
+    quantities: dict[str, Tensor] = {}
+
+    def look(step: int, weights: Weights) -> None:
         with torch.no_grad():
             x = places(members, settings.test)
             quantities[f"loss at {step:,}"] = -pay(chosen(weights, x), x, days(members, settings.test))
         if watch:
             watch(step, settings.steps)
+
+    rule, rates = ADAM_WITH_LARGE_EPSILON, Rates(settings.lr)
+    train(weights, loss, draw, steps=settings.steps, rule=rule, rates=rates, looks=looks, look=look, block=2)
     return result(
         settings.name,
         {name: values.tolist() for name, values in quantities.items()},

@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from theodolite.claims.expressivity.failures.images import SIZE
-from theodolite.claims.expressivity.failures.stacked import Weights, affine, apply, truncated_normal
+from theodolite.claims.expressivity.failures.layers import affine, apply, truncated_normal
+from theodolite.training.step import Weights
 
 CHANNELS, KERNEL = 16, 5
 

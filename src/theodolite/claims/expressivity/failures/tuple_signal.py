@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from theodolite.claims.expressivity.failures.images import SIZE, draw_lines
-from theodolite.claims.expressivity.failures.stacked import apply
+from theodolite.claims.expressivity.failures.layers import apply
 from theodolite.claims.expressivity.failures.tuple_net import combined, features, head, trunk
 from theodolite.claims.tables.experiment import Watch, read, result
 from theodolite.claims.tables.failures_published import SIGNAL

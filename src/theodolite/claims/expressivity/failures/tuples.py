@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from theodolite.claims.expressivity.failures.images import SIZE, draw_lines
-from theodolite.claims.expressivity.failures.stacked import Rule, Weights, apply, correct, descend, hinge
+from theodolite.claims.expressivity.failures.layers import ADAM_WITH_LARGE_EPSILON, apply, correct, hinge
 from theodolite.claims.expressivity.failures.tuple_net import combined, features, head, trunk
 from theodolite.claims.expressivity.failures.tuple_signal import TupleSignal
 from theodolite.claims.tables.experiment import (
@@ -27,6 +27,9 @@ from theodolite.claims.tables.experiment import (
 )
 from theodolite.device import resolve_device
 from theodolite.nets.contract import positive
+from theodolite.training.loop import train
+from theodolite.training.optimiser import Rates
+from theodolite.training.step import Weights
 
 PUBLISHED_STEPS = {True: 2_500, False: 20_000}
 PUBLISHED_BATCH = 200
@@ -68,12 +71,15 @@ def run(settings: Tuples, seed: int, device: str = "cpu", watch: Watch | None = 
         return total + hinge(single, labels.flatten(1)[..., None]) if settings.decompose else total
 
     looks = sorted({n for n in (500, 2_500, 5_000, 10_000, 20_000) if n < settings.steps} | {settings.steps})
-    rule = Rule("adam", settings.lr, (0.9, 0.99), 1e-5)
     seen: list[tuple[Tensor, Tensor]] = []
-    for step in descend(weights, loss, rule, draw, looks, block=10):
+
+    def look(step: int, weights: Weights) -> None:
         seen.append(_accuracy(weights, settings, draw))
         if watch:
             watch(step, settings.steps)
+
+    rule, rates = ADAM_WITH_LARGE_EPSILON, Rates(settings.lr)
+    train(weights, loss, draw, steps=settings.steps, rule=rule, rates=rates, looks=looks, look=look, block=10)
     whole, single = (torch.stack(part).tolist() for part in zip(*seen, strict=True))
     missing = [shortened(settings.steps, PUBLISHED_STEPS[settings.decompose])]
     if settings.batch < PUBLISHED_BATCH:

@@ -1,0 +1,92 @@
+"""One step of descent: gradients, the optimiser's update and what is done around it; on CUDA one captured graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from theodolite.training.cuda_graphs import CapturedSteps, Tensors
+from theodolite.training.optimiser import Optimiser
+
+Weights = dict[str, Tensor]  # (member, …)
+Loss = Callable[[Mapping[str, Tensor], Tensors], Tensor]  # of weights and a batch: one per member
+Gradients = Callable[[Tensors, int, int], list[Tensor]]  # of a batch, for members [start, stop)
+StepSize = Callable[[str], float | Tensor]  # of every entry of these weights
+Before = Callable[[Weights, list[Tensor], float | Tensor], list[Tensor]]  # weights, gradients, learning rate
+After = Callable[[Weights, StepSize], None]
+
+
+class Step:
+    """`before` changes gradients before the update, or weights in place; `after` changes the weights in place. Both
+    are part of what is captured. `factors` of the learning rate are those of steps 1, 2, …; None leaves it alone."""
+
+    def __init__(
+        self,
+        optimiser: Optimiser,
+        gradients: Gradients,
+        *,
+        factors: Sequence[float] | None = None,
+        before: Before | None = None,
+        after: After | None = None,
+        graphs: bool = False,
+    ) -> None:
+        self.optimiser, self._gradients = optimiser, gradients
+        self._before, self._after = before, after
+        device = next(iter(optimiser.parameters.values())).device
+        self._number = torch.zeros((), device=device)
+        self._factors = factors
+        if factors is not None and device.type == "cuda":
+            self._table = torch.tensor([0.0, *factors], device=device)
+        self.captured = CapturedSteps(device) if graphs and device.type == "cuda" else None
+
+    def take(self, batch: Tensors, number: int, start: int, stop: int) -> None:
+        """Step number `number`, from 1, of members [start, stop)."""
+        self._number.fill_(number)
+        if self.captured is None:
+            self._run(batch, start, stop)
+        else:
+            self.captured.run((start, stop), batch, lambda inputs: self._run(inputs, start, stop))
+
+    def _run(self, batch: Tensors, start: int, stop: int) -> None:
+        gradients = self._gradients(batch, start, stop)
+        optimiser, factor = self.optimiser, self._factor()
+        with torch.no_grad():
+            if self._before is not None:
+                gradients = self._before(self._weights(start, stop), gradients, optimiser.lr(start, stop, factor))
+            optimiser.update(start, stop, gradients, self._number, factor)
+            if self._after is not None:
+                size = lambda name: optimiser.step_size(name, start, stop, self._number, factor)
+                self._after(self._weights(start, stop), size)
+
+    def _factor(self) -> float | Tensor:
+        if self._factors is None:
+            return 1.0
+        if self._number.is_cuda:
+            return self._table.index_select(0, self._number.long().view(1)).squeeze(0)
+        return self._factors[int(self._number) - 1]
+
+    def _weights(self, start: int, stop: int) -> Weights:
+        return {n: p.detach()[start:stop] for n, p in self.optimiser.parameters.items()}
+
+
+class LossGradients:
+    """Gradients of losses by the stacked weights. Members know nothing of each other, so the sum's are each one's."""
+
+    def __init__(self, weights: Weights, loss: Callable[[Weights, Tensors, int, int], Tensor]) -> None:
+        self._weights, self._loss = weights, loss
+        self._leaves: dict[tuple[int, int], Weights] = {}
+
+    def __call__(self, batch: Tensors, start: int, stop: int) -> list[Tensor]:
+        leaves = self._leaves.get((start, stop))
+        if leaves is None:
+            leaves = {n: p[start:stop].detach().requires_grad_() for n, p in self._weights.items()}
+            self._leaves[start, stop] = leaves
+        return gradients(self._loss(leaves, batch, start, stop), list(leaves.values()))
+
+
+def gradients(losses: Tensor, weights: Sequence[Tensor]) -> list[Tensor]:
+    """Of the sum; zeros for weights that the losses do not depend on."""
+    found = torch.autograd.grad(losses.sum(), weights, allow_unused=True)
+    return [torch.zeros_like(w) if g is None else g for g, w in zip(found, weights, strict=True)]
