@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from theodolite.errors import ClaimLost, StoreError, TheodoliteError
 from theodolite.lab.cell import Cell, Row
-from theodolite.lab.condition import TRAINING
+from theodolite.lab.condition import TRAINING, condition
 from theodolite.lab.engines.pool import Died, Engine, Failed, Message, Paused
 from theodolite.lab.group import Group
 from theodolite.lab.run_cells import describe
@@ -112,7 +112,7 @@ class _Campaign:
         self.recorded: dict[str, int] = {}  # per running group: updates, without a gap
 
     def run(self) -> None:
-        self.outcome.rows = self.store.finished(self.cells)
+        self.outcome.rows = self._finished(self.cells)
         self.outcome.reused = len(self.outcome.rows)
         self.store.clean()
         if self._missing():
@@ -152,10 +152,33 @@ class _Campaign:
 
     def _submit(self) -> None:
         while self.engine.free:
-            group = self.store.claim(self._missing())
+            group = self.store.claim(self._missing(), self._refusal)
+            self._give_up_refused()
             if group is None:
                 return
-            self._start(group)
+            self._start(replace(group, settings=self.settings))
+
+    def _refusal(self, group: Group) -> str | None:
+        """A store may come from anywhere: what is run is what this command names, and more members of its trainings."""
+        if group.cells[0].measure == TRAINING:
+            ours = len({(cell.measure, condition(cell.config)) for cell in group.cells}) == 1
+        else:
+            ours = all(cell.key in self.cells for cell in group.cells)
+        told = "holds other cells beside it: finish it with the command that began it, or choose another folder"
+        return None if ours else f"its open group {group.id} {told}"
+
+    def _finished(self, keys: Iterable[str]) -> dict[str, Row]:
+        found = self.store.finished(keys)
+        self._give_up_refused()
+        return found
+
+    def _give_up_refused(self) -> None:
+        reasons: dict[str, list[Cell]] = {}
+        for key in self._missing():
+            if key in self.store.refused:
+                reasons.setdefault(self.store.refused[key], []).append(self.cells[key])
+        for sentence, cells in reasons.items():
+            self._failed(Failure(tuple(cells), sentence, expected=True))
 
     def _start(self, group: Group) -> None:
         training = group.cells[0].measure == TRAINING
@@ -171,7 +194,7 @@ class _Campaign:
         if others:
             self._watch(f"waiting for {', '.join(others)}")
             time.sleep(_WAIT)
-        self.outcome.rows |= self.store.finished(missing)
+        self.outcome.rows |= self._finished(missing)
         if not others and self._missing():
             self._plan()
 
@@ -227,8 +250,10 @@ class _Campaign:
         cells = tuple(cell for cell in group.cells if cell.key not in self.outcome.rows)
         self.store.fail(group, sentence, trace, retry=False)
         self._forget(group)
-        self.failed |= {cell.key for cell in cells}
-        failure = Failure(cells, sentence, expected)
+        self._failed(Failure(cells, sentence, expected))
+
+    def _failed(self, failure: Failure) -> None:
+        self.failed |= {cell.key for cell in failure.cells}
         self.outcome.failures.append(failure)
         self.listener.failure(failure)
 

@@ -28,7 +28,7 @@ LEFTOVER = 60.0  # seconds: a checkpoint that nobody refers to may still be on i
 OURS = re.compile(rf"{CHECKPOINT}|\.{CHECKPOINT}\.\w+|\.tmp\w{{6}}")
 
 # Keys travel as one JSON list, because SQLite limits the number of parameters.
-ROWS = "SELECT key, measure, config, result, error, facts FROM rows JOIN cells USING (key)"
+ROWS = "SELECT key, measure, config, result, error, facts FROM rows LEFT JOIN cells USING (key)"
 AMONG = "(SELECT value FROM json_each(?))"
 UNFINISHED = "NOT EXISTS (SELECT 1 FROM rows WHERE rows.key = members.key)"
 WANTED = f"EXISTS (SELECT 1 FROM members WHERE members.number = groups.number AND {UNFINISHED} AND key IN {AMONG})"
@@ -40,6 +40,9 @@ class Store:
 
     A command plans its cells, claims groups until there is none, and records rows as they finish. When `claim` gives
     None while cells are unfinished, another command holds them (`waiting_for`) or gave them up: plan again.
+
+    The file may come from anywhere, so what it says of a cell counts only if the cell's key follows from it. `refused`:
+    by key, why the store's entry of a cell is not used; it stays as it is.
     """
 
     def __init__(self, folder: str | Path, *, must_exist: bool = False, timeout: float = 30.0) -> None:
@@ -55,6 +58,7 @@ class Store:
                 raise StoreError(
                     f"the folder '{self.checkpoints}' cannot be made ({error.strerror}): choose another folder"
                 ) from error
+        self.refused: dict[str, str] = {}
         self._owner = Owner.here()
         # Also when the store is dropped unclosed, or at the end of the process: what it claimed is free at once. The
         # wait is short because the collector may find us inside another store's transaction.
@@ -77,14 +81,14 @@ class Store:
         """The rows of those of these cells that are finished."""
         with self._database.reading() as db:
             found = db.execute(f"{ROWS} WHERE key IN {AMONG} ORDER BY number", (_listed(keys),)).fetchall()
-        return {key: self._row(*values) for key, *values in found}
+        return {row.cell.key: row for row in self._rows(found)}
 
     def rows(self, measure: str | None = None) -> list[Row]:
         """Every finished row, in the order of finishing."""
         with self._database.reading() as db:
             condition = "WHERE ? IS NULL OR measure = ?"
             found = db.execute(f"{ROWS} {condition} ORDER BY number", (measure, measure)).fetchall()
-        return [self._row(*values) for _, *values in found]
+        return self._rows(found)
 
     # Groups
 
@@ -116,22 +120,25 @@ class Store:
                 for group in groups:
                     _insert(db, group)
 
-    def claim(self, keys: Collection[str]) -> Group | None:
-        """The next open group with an unfinished cell of these that no living command owns; it is ours from now on."""
+    def claim(self, keys: Collection[str], refuse: Callable[[Group], str | None] = lambda group: None) -> Group | None:
+        """The next open group with an unfinished cell of these that no living command owns; it is ours from now on.
+
+        One that is not what its name says, or that `refuse` gives a reason against, stays open.
+        """
         with self._database.writing() as db:
             self._bury(db)
-            found = db.execute(
-                f"SELECT number FROM groups WHERE owner IS NULL AND {WANTED} ORDER BY number LIMIT 1", (_listed(keys),)
-            ).fetchone()
-            if found is None:
-                return None
-            owner = self._owner
-            db.execute(
-                "INSERT INTO owners VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (token) DO UPDATE SET seen = excluded.seen",
-                (owner.token, owner.host, owner.place, owner.pid, owner.start, time.time()),
-            )
-            db.execute("UPDATE groups SET owner = ? WHERE number = ?", (owner.token, *found))
-            return self._group(db, *found)
+            while found := db.execute(
+                f"SELECT number FROM groups WHERE owner IS NULL AND {WANTED} ORDER BY number LIMIT 1",
+                (_listed(key for key in keys if key not in self.refused),),
+            ).fetchone():
+                members = self._members(db, *found)
+                group = self._group(db, *found, [cell for _, cell in members])
+                reason = self._changed("open group") if group is None else refuse(group)
+                if group is not None and reason is None:
+                    self._own(db, *found)
+                    return group
+                self._refuse([key for key, _ in members], str(reason))
+        return None
 
     def record(
         self,
@@ -264,6 +271,7 @@ class Store:
             if owner != self._owner and owner.dead(silence):
                 logger.info("pid %d on %s is gone: its groups are free", owner.pid, owner.host)
                 db.execute("DELETE FROM owners WHERE token = ?", (owner.token,))
+        db.execute("UPDATE groups SET owner = NULL WHERE owner NOT IN (SELECT token FROM owners)")
 
     def _ours(self, db: sqlite3.Connection, group: Group) -> tuple[int, str | None]:
         found = db.execute(
@@ -273,19 +281,60 @@ class Store:
             raise ClaimLost(f"group {group.id} is not held by this command any more: leave it to the one that took it")
         return found
 
-    def _group(self, db: sqlite3.Connection, number: int) -> Group:
+    def _own(self, db: sqlite3.Connection, number: int) -> None:
+        owner = self._owner
+        db.execute(
+            "INSERT INTO owners VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (token) DO UPDATE SET seen = excluded.seen",
+            (owner.token, owner.host, owner.place, owner.pid, owner.start, time.time()),
+        )
+        db.execute("UPDATE groups SET owner = ? WHERE number = ?", (owner.token, number))
+
+    def _members(self, db: sqlite3.Connection, number: int) -> list[tuple[str, Cell | None]]:
+        found = db.execute(
+            "SELECT key, measure, config FROM members LEFT JOIN cells USING (key) WHERE number = ? ORDER BY place",
+            (number,),
+        )
+        return [(key, self._cell(key, measure, config)) for key, measure, config in found]
+
+    def _group(self, db: sqlite3.Connection, number: int, cells: Sequence[Cell | None]) -> Group | None:
+        """As it was planned; None where it is not what its name says."""
         name, settings, step, checkpoint, attempts = db.execute(
             "SELECT id, settings, step, checkpoint, attempts FROM groups WHERE number = ?", (number,)
         ).fetchone()
-        members = db.execute(
-            "SELECT measure, config FROM members JOIN cells USING (key) WHERE number = ? ORDER BY place", (number,)
-        )
-        cells = tuple(Cell(measure, self._decoded(config)) for measure, config in members)
-        return Group(name, cells, self._decoded(settings), step, checkpoint, attempts)
+        known, settings = [cell for cell in cells if cell is not None], self._decoded(settings)
+        sound = len(known) == len(cells) and isinstance(settings, dict) and Group.of(known, settings).id == name
+        sound &= isinstance(step, int) and isinstance(attempts, int)
+        sound &= checkpoint is None or re.fullmatch(CHECKPOINT, str(checkpoint)) is not None
+        return Group(name, tuple(known), settings, step, checkpoint, attempts) if sound else None
 
-    def _row(self, measure: str, config: str, result: str, error: str, facts: str) -> Row:
+    def _rows(self, found: Iterable[tuple[str, str | None, str | None, str, str, str]]) -> list[Row]:
+        """Those of cells that are what their keys say."""
+        rows = []
+        for key, measure, config, result, error, facts in found:
+            cell = self._cell(key, measure, config)
+            if cell is None:
+                self._refuse([key], self._changed("row"))
+            else:
+                rows.append(Row(cell, self._decoded(result), self._decoded(error), self._decoded(facts)))
+        return rows
+
+    def _cell(self, key: str, measure: str | None, config: str | None) -> Cell | None:
+        """The cell of a key; None where the file says another beside it."""
+        if measure is None or config is None:
+            return None
         cell = Cell(measure, self._decoded(config))
-        return Row(cell, self._decoded(result), self._decoded(error), self._decoded(facts))
+        try:
+            return cell if cell.key == key else None
+        except (TypeError, ValueError):  # no configuration at all
+            return None
+
+    def _changed(self, what: str) -> str:
+        return f"its {what} in '{self.path}' was changed by another program: choose another folder, or put a copy back"
+
+    def _refuse(self, keys: Sequence[str], reason: str) -> None:
+        if any(key not in self.refused for key in keys):
+            logger.warning("%d cells (%s …) are left alone: %s", len(keys), keys[0][:12], reason)
+        self.refused |= dict.fromkeys(keys, reason)
 
     def _decoded(self, text: str) -> Any:
         try:
@@ -295,7 +344,7 @@ class Store:
 
     def _discard(self, *names: str | None, older_than: float | None = None) -> None:
         """A file that cannot be deleted costs room and nothing else: `clean` tries again."""
-        for file in (self.checkpoints / name for name in names if name is not None):
+        for file in (self.checkpoints / name for name in names if name is not None and OURS.fullmatch(name)):
             try:
                 if older_than is None or time.time() - file.stat().st_mtime > older_than:
                     file.unlink(missing_ok=True)
@@ -331,7 +380,8 @@ def _insert(db: sqlite3.Connection, group: Group) -> None:
     ).lastrowid
     keys = [cell.key for cell in group.cells]
     db.executemany(
-        "INSERT INTO cells VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING",
+        "INSERT INTO cells VALUES (?, ?, ?) "
+        "ON CONFLICT (key) DO UPDATE SET measure = excluded.measure, config = excluded.config",
         [(key, cell.measure, _encoded(cell.config)) for key, cell in zip(keys, group.cells, strict=True)],
     )
     db.executemany("INSERT INTO members VALUES (?, ?, ?)", [(number, place, key) for place, key in enumerate(keys)])
