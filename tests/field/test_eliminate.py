@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.errors import BadInput
-from theodolite.field import Modulus, eliminate, product, rank, solve
+from theodolite.field import Modulus, eliminate, product, rank
 
 from .truth import NEAR_2_23, NEAR_2_25, PRIMES, flint_matrix, flint_rank
 
@@ -176,38 +176,6 @@ def test_overwrite_destroys_the_matrix_and_says_the_same():
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)])
 def test_empty_matrices_have_rank_0(shape):
     assert rank(torch.zeros(shape, dtype=torch.float64), Modulus(7)) == 0
-
-
-@pytest.mark.parametrize("p", [2, 3, 101, NEAR_2_23, NEAR_2_25])
-@pytest.mark.parametrize("size", [1, 2, 33, 90])
-def test_solve_is_flints_solution(p, size):
-    m = Modulus(p)
-    seed = 0
-    while flint_rank(matrix := random_matrix(p, size, size, seed), m) < size:
-        seed += 1
-    right = random_matrix(p, size, 2, seed=5)
-    truth = flint_matrix(matrix, m).solve(flint_matrix(right, m))
-    assert flint_matrix(solve(matrix, right, m), m) == truth
-    single = solve(matrix, right[:, 0], m)
-    assert single.shape == (size,)
-    assert flint_matrix(single[:, None], m) == flint_matrix(solve(matrix, right, m)[:, :1], m)
-
-
-def test_solve_through_vanishing_minors():
-    m = Modulus(NEAR_2_23)
-    for matrix in (anti_identity(m.p, 70, 70), permutation(m.p, 70, 70), zero_corner(m.p, 70, 70)):
-        right = random_matrix(m.p, 70, 1, seed=3)
-        assert flint_matrix(product(matrix, solve(matrix, right, m), m), m) == flint_matrix(right, m)
-
-
-def test_bad_systems_are_refused():
-    m = Modulus(101)
-    with pytest.raises(BadInput, match="square"):
-        solve(torch.zeros(2, 3, dtype=torch.float64), torch.zeros(2, dtype=torch.float64), m)
-    with pytest.raises(BadInput, match="square"):
-        solve(torch.eye(3, dtype=torch.float64), torch.zeros(2, dtype=torch.float64), m)
-    with pytest.raises(BadInput, match="rank 1 of 2"):
-        solve(torch.ones(2, 2, dtype=torch.float64), torch.zeros(2, dtype=torch.float64), m)
 
 
 @pytest.mark.parametrize("bad", [torch.zeros(3), torch.zeros(2, 2), torch.zeros(2, 2, dtype=torch.int64)])

@@ -17,7 +17,7 @@ from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
 from theodolite.structure.fit.effort import EFFORTS
 from theodolite.structure.fit.fitting import fit
 from theodolite.structure.result import Discovery
-from theodolite.structure.saving import FILES, check_folder, load_graph, load_model, save
+from theodolite.structure.saving import FILES, check_folder, load_model, save
 
 GRAPH = CompositionalGraph(("a", "b", "c"), (Node("h", ("a", "b")), Node("y", ("h", "c"), "product")))
 POINTS = np.random.default_rng(1).normal(size=(40, 3))
@@ -38,7 +38,8 @@ def test_the_network_read_back_predicts_the_same_to_the_last_bit(found: Discover
     assert sorted(path.name for path in written) == sorted(FILES)
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(FILES)
     model = load_model(tmp_path / "new")
-    assert model.graph == load_graph(tmp_path / "new") == GRAPH
+    written = json.loads((tmp_path / "new" / "graph.json").read_text())
+    assert model.graph == CompositionalGraph.from_json(written) == GRAPH
     np.testing.assert_array_equal(model.predict(POINTS), found.model.predict(POINTS))
     np.testing.assert_array_equal(load_model(tmp_path / "new" / "model.safetensors").members, found.model.members)
     document = json.loads((tmp_path / "new" / "discovery.json").read_text())
@@ -98,12 +99,3 @@ def test_damaged_and_foreign_files_are_refused_in_one_sentence(found: Discovery,
         with pytest.raises(BadInput, match="its spread is"):
             load_model(path)
     assert load_model(tmp_path / "good").parameters == found.model.parameters  # type: ignore[union-attr]
-
-
-def test_a_graph_is_read_from_its_folder_or_file_and_a_bad_one_names_the_file(found: Discovery, tmp_path: Path) -> None:
-    save(found, tmp_path)
-    assert load_graph(tmp_path) == load_graph(tmp_path / "graph.json") == found.graph
-    cycle = [{"name": "p", "inputs": ["q"]}, {"name": "q", "inputs": ["p"]}]
-    (tmp_path / "graph.json").write_text(json.dumps({**found.graph.to_json(), "nodes": cycle}))
-    with pytest.raises(BadInput, match=r"graph\.json' holds no usable graph: the graph has a cycle"):
-        load_graph(tmp_path)

@@ -91,8 +91,6 @@ def test_shares_are_the_ratio_of_the_counts():
         assert theory.fan_in_two_share(bits, gates) == pytest.approx(float(min(exact, Fraction(1))), rel=1e-9)
     assert theory.fan_in_two_share(3, 9) == 1.0
     assert theory.fan_in_two_share(14, 10) == 0.0
-    exact = Fraction(theory.threshold_count(6, 1), theory.functions(6))
-    assert theory.threshold_share(6, 1) == pytest.approx(float(exact))
 
 
 def test_small_descriptions():

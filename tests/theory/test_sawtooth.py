@@ -17,7 +17,6 @@ from theodolite.theory.sawtooth import (
     sawtooth_pieces,
     shallow_parameters,
     shallow_units,
-    telgarsky_units,
 )
 from theodolite.witness.pieces import broken_line_of, sawtooth
 
@@ -68,7 +67,6 @@ def test_a_net_narrower_than_the_least_width_has_too_few_pieces():
 
 
 def test_counts_of_the_source_and_of_the_witnesses():
-    assert [telgarsky_units(2 * k) for k in (1, 2, 5)] == [3, 6, 15]  # three units in two layers a fold
     assert [deep_units(k) for k in (1, 2, 5)] == [2, 4, 10]
     # Weights and biases of the layers 1 → 2 → … → 2 → 1, and 1 → 2^k → 1.
     for k in range(1, 9):

@@ -8,7 +8,7 @@ from torch import nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.load import load
-from theodolite.theory.fixed_points import contraction_steps, tied_size
+from theodolite.theory.fixed_points import tied_size
 from theodolite.witness.converters import Equilibrium, TiedChain, TiedGraph, equilibrium, weight_tied
 
 
@@ -122,11 +122,3 @@ def test_what_cannot_be_converted_is_refused_in_a_sentence(module, example, word
     with pytest.raises(BadInput, match=words) as raised:
         weight_tied(module.double(), example)
     assert "\n" not in str(raised.value)
-
-
-def test_banachs_bound_covers_a_linear_contraction():
-    """z ← q z + 1: after k steps the error is exactly q^k of the first one."""
-    q, tolerance = 0.8, 1e-9
-    enough = contraction_steps(q, 1.0, tolerance)
-    error = (1 / (1 - q)) * q**enough
-    assert error <= tolerance < (1 / (1 - q)) * q ** (enough - 1)

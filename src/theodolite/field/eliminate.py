@@ -103,20 +103,6 @@ def rank(matrix: Tensor, modulus: Modulus) -> int:
     return eliminate(matrix, modulus).rank
 
 
-def solve(matrix: Tensor, right: Tensor, modulus: Modulus) -> Tensor:
-    """x with matrix·x = right over GF(p); the matrix must be square and regular."""
-    if matrix.shape[0] != matrix.shape[1] or matrix.shape[0] != right.shape[0]:
-        raise BadInput(f"a solve needs a square matrix and as many rows on the right, not {tuple(matrix.shape)}")
-    done = eliminate(matrix, modulus)
-    if done.rank < matrix.shape[0]:
-        raise BadInput(f"the matrix has rank {done.rank} of {matrix.shape[0]}: it has no unique solution modulo p")
-    single = right.dim() == 1
-    columns = right[:, None] if single else right
-    solution = torch.empty_like(columns)
-    solution[done.columns.to(right.device)] = done.solve(columns[done.rows.to(right.device)])
-    return solution[:, 0] if single else solution
-
-
 def _panel_pivots(panel: Tensor, modulus: Modulus, block: int) -> tuple[Tensor, Tensor]:
     """Pivot rows and columns of a tall panel, in an order in which its minor eliminates without pivoting."""
     if block > _SMALLEST:

@@ -24,5 +24,5 @@ def resampled_means(rows: ArrayLike, generator: np.random.Generator, resamples: 
 
 def percentile_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
     """The middle part of resampled values."""
-    low, high = np.quantile(values, ((1 - confidence) / 2, (1 + confidence) / 2))
+    low, high = np.quantile(np.asarray(values, dtype=float), ((1 - confidence) / 2, (1 + confidence) / 2))
     return float(low), float(high)

@@ -12,8 +12,7 @@ import numpy as np
 import torch
 
 from theodolite.errors import BadInput
-from theodolite.files import OutputFolder, read_json
-from theodolite.graphs import CompositionalGraph
+from theodolite.files import OutputFolder
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
 from theodolite.measurement import finite
 from theodolite.structure.fit.fitting import Fitted
@@ -80,16 +79,6 @@ def load_model(folder: str | Path) -> Fitted:
         return Fitted.from_state({name: tensor.numpy() for name, tensor in tensors.items()}, document)
     except (BadInput, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise BadInput(f"'{path}' is no network that discover wrote ({error}): give another") from error
-
-
-def load_graph(folder: str | Path) -> CompositionalGraph:
-    """The graph that `save` left in a folder, or a file of it."""
-    path = Path(folder) if Path(folder).is_file() else Path(folder) / GRAPH
-    document = read_json(path, "a compositional graph")
-    try:
-        return CompositionalGraph.from_json(document)
-    except BadInput as error:
-        raise BadInput(f"'{path}' holds no usable graph: {error}") from error
 
 
 def _text(document: Any) -> str:

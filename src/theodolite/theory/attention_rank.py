@@ -94,14 +94,6 @@ def heads_deficit_depth_2(width: int, heads: int) -> int:
     return missing + (max(0, width * (entries - width) - math.comb(width + 2, 3)) if heads == width else 0)
 
 
-def lone_output_deficit_depth_2(width: int) -> int:
-    """How far one head of full width stays below the cap when the output token stands alone against two or more.
-
-    2·binom(d+1, 4), all of it in the part of degree 2: measured for d = 2 to 8, not proven.
-    """
-    return 2 * math.comb(whole("width", width) + 1, 4)
-
-
 def _one_narrow_head(width: int, inner: int, cap: list[int]) -> list[int]:
     """One head of d_a < d.
 

@@ -87,11 +87,6 @@ def threshold_units(bits: int) -> int:
     return s
 
 
-def threshold_share(bits: int, units: int) -> float:
-    """At most this share of all functions of n bits is computed by s threshold units."""
-    return _share(threshold_count(bits, units), bits)
-
-
 def parity_dnf_terms(bits: int) -> int:
     """2^(n−1): an implicant of parity fixes every bit, so each true input needs a conjunction of its own."""
     return 2 ** (whole("bits", bits) - 1)

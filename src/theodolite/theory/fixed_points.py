@@ -6,10 +6,8 @@ computation graph is one equilibrium layer; Banach's fixed-point theorem for con
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from theodolite.errors import OutsideDomain
 from theodolite.theory.domain import whole
 
 
@@ -24,17 +22,3 @@ def equilibrium_steps(depth: int) -> int:
     """Steps until every intermediate value stands, from any start: the Jacobian in z is nilpotent of this order, so
     its spectral radius is 0 and the fixed point is reached exactly."""
     return whole("depth", depth)
-
-
-def contraction_steps(factor: float, first_change: float, tolerance: float) -> int:
-    """Banach: with ‖f(z) − f(z′)‖ ≤ q·‖z − z′‖, q < 1, ‖z_k − z*‖ ≤ q^k·‖z_1 − z_0‖/(1 − q); the k that is enough."""
-    if not 0 < factor < 1:
-        raise OutsideDomain(f"a contraction has a factor between 0 and 1, not {factor}")
-    if first_change <= 0 or tolerance <= 0:
-        raise OutsideDomain(f"changes and tolerances are above 0, not {first_change} and {tolerance}")
-    return max(0, math.ceil(math.log(tolerance * (1 - factor) / first_change) / math.log(factor)))
-
-
-def logistic_lyapunov() -> float:
-    """Of z ↦ 4z(1 − z), conjugate to the tent map of slope 2: ln 2."""
-    return math.log(2)

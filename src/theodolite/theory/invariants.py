@@ -41,12 +41,6 @@ def covariants(degree: int, width: int, tokens: int) -> int:
     return _sum_over_one_odd(degree, width, tokens)
 
 
-def schur_dimension(shape: tuple[int, ...], width: int) -> int:
-    """dim S_λ(ℂ^d) by Weyl's formula; 0 when λ has more than d parts."""
-    parts = [part for part in shape if part]
-    return _schur(parts, width, len(parts)) if len(parts) <= width else 0
-
-
 @cache
 def _sum_over_even(degree: int, width: int, tokens: int) -> int:
     return sum(_schur([2 * part for part in shape], width, tokens) for shape in _partitions(degree, tokens))

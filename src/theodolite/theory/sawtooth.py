@@ -43,11 +43,6 @@ def least_width(folds: int, depth: int) -> int:
     return width
 
 
-def telgarsky_units(layers: int) -> float:
-    """Units of the published deep network: 3n/2 in n layers, two layers a fold."""
-    return 3 * whole("layers", layers) / 2
-
-
 def deep_units(folds: int) -> int:
     """Units of the deep witness: two in one layer for each fold."""
     return 2 * whole("folds", folds)

@@ -7,6 +7,7 @@ import json
 import re
 import statistics
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 import typer
@@ -18,7 +19,7 @@ from theodolite.claims.reproduce import reproduce, statements, tables
 from theodolite.claims.tables import chomsky, recall, recall_published, universal_transformer
 from theodolite.claims.tables import chomsky_published as chomsky_paper
 from theodolite.claims.tables import universal_transformer_published as universal_paper
-from theodolite.claims.tables.published_score import MEANING, Score, find
+from theodolite.claims.tables.published_score import Origin, Score, find
 from theodolite.claims.tables.trained import Entry, TrainedTable, Training, falls_short, spread_lengths
 from theodolite.cli.reproduce import reproduce as command
 from theodolite.errors import BadInput, CellsFailed, UnknownName
@@ -272,7 +273,7 @@ def test_published_scores_are_shares_of_tasks_and_nets_of_their_table(scores, ta
         assert 0 <= score.value <= 1
         assert score.task in tasks
         assert score.net in nets
-        assert score.origin in MEANING
+        assert score.origin in get_args(Origin)
     keys = [(s.task, s.net, s.quantity, s.source) for s in scores]
     assert len(keys) == len(set(keys)), "one figure per source"
     assert {s.task for s in scores} == set(tasks)

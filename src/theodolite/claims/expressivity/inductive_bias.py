@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from scipy.optimize import linprog
 from torch import Tensor, nn
 
@@ -15,7 +16,6 @@ from theodolite.errors import BadInput
 from theodolite.measurement import seed_of
 from theodolite.nets.load import seeded
 from theodolite.theory.distributed import composed_pieces, distributed_patterns, one_hot_patterns, one_layer_pieces
-from theodolite.witness.graph_layer import GraphLayer
 
 
 def graph_equivariance(
@@ -27,7 +27,7 @@ def graph_equivariance(
     for draw in range(draws):
         generator = torch.Generator().manual_seed(seed_of(["graph", seed, draw]))
         with seeded(seed_of(["graph layer", seed, draw])):
-            net = GraphLayer(width, depth).double().to(device)
+            net = _MessagePassing(width, depth).double().to(device)
         h = torch.randn(4, nodes, width, generator=generator, dtype=torch.float64).to(device)
         upper = torch.rand(4, nodes, nodes, generator=generator, dtype=torch.float64).triu(1) > 0.6
         edges = (upper | upper.transpose(1, 2)).double().to(device)
@@ -38,6 +38,26 @@ def graph_equivariance(
                 errors["nodes_and_edges"].append(_relative(moved, plain[:, order]))
                 errors["nodes_only"].append(_relative(net(h[:, order], edges), plain[:, order]))
     return {"nodes_and_edges": max(errors["nodes_and_edges"]), "nodes_only": min(errors["nodes_only"])}
+
+
+class _MessagePassing(nn.Module):
+    """h_i ← tanh(W h_i + V Σ_j A_ij h_j + b), `depth` times with weights of their own.
+
+    It commutes with every renumbering P of the nodes that renumbers the edges too, f(P h, P A Pᵀ) = P f(h, A), since
+    the rule is the same at every node and a sum has no order.
+    """
+
+    def __init__(self, width: int, depth: int) -> None:
+        super().__init__()
+        self.own = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
+        self.heard = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(depth))
+
+    def forward(
+        self, h: Float[Tensor, "batch node width"], edges: Float[Tensor, "batch node node"]
+    ) -> Float[Tensor, "batch node width"]:
+        for own, heard in zip(self.own, self.heard, strict=True):
+            h = torch.tanh(own(h) + edges @ heard(h))
+        return h
 
 
 def count_patterns(units: int, inputs: int, seed: int = 0) -> int:

@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Float
 from scipy import stats
-from torch import Tensor, nn
 
 from theodolite.theory.gradient import (
     cosine_gradient_power,
@@ -23,18 +20,6 @@ from theodolite.theory.gradient import (
     cosine_variance_by_quadrature,
     largest_cosine_variance,
 )
-
-
-class CosineNet(nn.Module):
-    """p(x) = cos⟨w, x⟩."""
-
-    def __init__(self, features: int = 8, norm: float = 1.0) -> None:
-        super().__init__()
-        drawn = torch.randn(1, features)
-        self.weight = nn.Parameter(norm * drawn / drawn.norm())
-
-    def forward(self, x: Float[Tensor, "batch feature"]) -> Float[Tensor, "batch 1"]:
-        return torch.cos(x @ self.weight.T)
 
 
 @dataclass(frozen=True)

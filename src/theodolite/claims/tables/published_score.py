@@ -6,13 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+# Read in the paper's table and found again in a second source; read once; read in later papers that quote it.
 Origin = Literal["checked", "unchecked", "second-hand"]
-
-MEANING: dict[Origin, str] = {
-    "checked": "read in the paper's table and found again in a second source",
-    "unchecked": "read once, not found again in a second source",
-    "second-hand": "read in later papers that quote it or ran it again",
-}
 
 
 @dataclass(frozen=True)

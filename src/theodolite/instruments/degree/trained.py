@@ -6,7 +6,6 @@ trained at it. Seeds, rates and problems of one shape of network are one batched
 
 from __future__ import annotations
 
-import logging
 import math
 import statistics
 import time
@@ -26,8 +25,6 @@ from theodolite.instruments.degree.real_data import REAL_SETS, real_examples
 from theodolite.measurement import seed_of
 from theodolite.statistics.intervals import mean_interval
 from theodolite.tasks.contract import Task, make_task
-
-logger = logging.getLogger(__name__)
 
 RATES = (0.001, 0.003, 0.01, 0.03)
 _ENOUGH = 6  # values whose range holds the median with 95 %: 1 − 2/2^6
