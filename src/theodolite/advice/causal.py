@@ -35,6 +35,7 @@ class Style:
     head_norm: bool = False  # queries and keys are normalised, with a scale of a head's width
     input_bias: bool = False  # of queries, keys and values
     output_bias: bool = False
+    attention_bias: bool | None = None  # the default of the field of this name, which sets both; None: no such field
     mlp_bias: bool = False
     position_table: int | None = None  # extra rows of a learned table; None: no table
     embedding_norm: bool = False
@@ -47,11 +48,11 @@ class Style:
     notes: tuple[str, ...] = ()
 
 
-def read_causal(style_of: Callable[[Fields], Style]) -> Callable[[Fields, str], ModelShape]:
-    """A reader of one family from the rule that gives its style."""
+def read_causal(style: Style | Callable[[Fields], Style]) -> Callable[[Fields, str], ModelShape]:
+    """A reader of one family from its style, or from the rule that gives it."""
 
     def read(fields: Fields, family: str) -> ModelShape:
-        return count_causal(fields, family, style_of(fields))
+        return count_causal(fields, family, style if isinstance(style, Style) else style(fields))
 
     return read
 
@@ -76,9 +77,10 @@ def count_causal(fields: Fields, family: str, style: Style) -> ModelShape:
         one_attention = style.latent.params
         one_norms += style.latent.norms
     else:
-        one_attention = attention(
-            width, heads, head_width, kv, input_bias=style.input_bias, output_bias=style.output_bias
-        )
+        biases = (style.input_bias, style.output_bias)
+        if style.attention_bias is not None:
+            biases = (fields.flag("attention_bias", style.attention_bias),) * 2
+        one_attention = attention(width, heads, head_width, kv, input_bias=biases[0], output_bias=biases[1])
     if style.head_norm:
         one_norms += 2 * norm(head_width, style.norm_bias)
     experts, sparse = style.experts, style.sparse_layers

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from theodolite.advice.causal import Style
 from theodolite.advice.fields import HEADS, Fields
 from theodolite.errors import BadInput
+
+_BIASED: dict[str, Any] = {"input_bias": True, "output_bias": True, "mlp_bias": True}
+# As GPT-2 has it: an MLP without a gate, norms with biases, and no say in how heads share keys.
+_PLAIN: dict[str, Any] = {"gated": False, "grouped": False, "norm_bias": True}
+_QWEN: dict[str, Any] = {"vocab": 151936, "positions": 32768, "mlp_width": 22016, "key_value_heads": 32}
+_GEMMA: dict[str, Any] = {"tied": True, "head_width": 256, "attention_bias": False}
 
 
 def gpt2(fields: Fields) -> Style:
@@ -15,58 +23,18 @@ def gpt2(fields: Fields) -> Style:
         vocab=50257,
         tied=True,
         positions=1024,
-        gated=False,
         mlp_fields=("n_inner",),
-        grouped=False,
-        norm_bias=True,
-        input_bias=True,
-        output_bias=True,
-        mlp_bias=True,
         position_table=0,
+        **_PLAIN,
+        **_BIASED,
     )
 
 
-def gpt_neo(fields: Fields) -> Style:
-    return Style(
-        "GPTNeoForCausalLM",
-        vocab=50257,
-        tied=True,
-        gated=False,
-        grouped=False,
-        norm_bias=True,
-        output_bias=True,
-        mlp_bias=True,
-        position_table=0,
-    )
-
-
-def gpt_neox(fields: Fields) -> Style:
-    bias = fields.flag("attention_bias", True)
-    return Style(
-        "GPTNeoXForCausalLM",
-        vocab=50432,
-        mlp_width=24576,
-        gated=False,
-        grouped=False,
-        norm_bias=True,
-        input_bias=bias,
-        output_bias=bias,
-        mlp_bias=True,
-    )
-
-
-def gptj(fields: Fields) -> Style:
-    return Style(
-        "GPTJForCausalLM",
-        vocab=50400,
-        gated=False,
-        mlp_fields=("n_inner",),
-        grouped=False,
-        norm_bias=True,
-        norms=1,
-        mlp_bias=True,
-        head_bias=True,
-    )
+GPT_NEO = Style(
+    "GPTNeoForCausalLM", vocab=50257, tied=True, output_bias=True, mlp_bias=True, position_table=0, **_PLAIN
+)
+GPT_NEOX = Style("GPTNeoXForCausalLM", vocab=50432, mlp_width=24576, attention_bias=True, mlp_bias=True, **_PLAIN)
+GPTJ = Style("GPTJForCausalLM", vocab=50400, mlp_fields=("n_inner",), norms=1, mlp_bias=True, head_bias=True, **_PLAIN)
 
 
 def opt(fields: Fields) -> Style:
@@ -79,33 +47,16 @@ def opt(fields: Fields) -> Style:
         vocab=50272,
         tied=True,
         mlp_width=3072,
-        gated=False,
         mlp_fields=("ffn_dim",),
-        grouped=False,
-        norm_bias=True,
-        input_bias=bias,
-        output_bias=bias,
-        mlp_bias=bias,
+        **_PLAIN,
+        **dict.fromkeys(_BIASED, bias),
         position_table=2,  # OPT's positions start at 2
         final_norm=before and not fields.flag("_remove_final_layer_norm", False),
         embedding_rank=fields.optional("word_embed_proj_dim"),
     )
 
 
-def bloom(fields: Fields) -> Style:
-    return Style(
-        "BloomForCausalLM",
-        vocab=250880,
-        tied=True,
-        gated=False,
-        mlp_fields=(),
-        grouped=False,
-        norm_bias=True,
-        input_bias=True,
-        output_bias=True,
-        mlp_bias=True,
-        embedding_norm=True,
-    )
+BLOOM = Style("BloomForCausalLM", vocab=250880, tied=True, mlp_fields=(), embedding_norm=True, **_PLAIN, **_BIASED)
 
 
 def falcon(fields: Fields) -> Style:
@@ -122,102 +73,36 @@ def falcon(fields: Fields) -> Style:
         "FalconForCausalLM",
         vocab=65024,
         tied=True,
-        gated=False,
         mlp_fields=("ffn_hidden_size",),
-        norm_bias=True,
         norms=norms,
-        input_bias=bias,
-        output_bias=bias,
-        mlp_bias=bias,
-        grouped=False,
         key_value_heads=kv,
+        **_PLAIN,
+        **dict.fromkeys(_BIASED, bias),
     )
 
 
 def llama(fields: Fields) -> Style:
-    bias = fields.flag("attention_bias", False)
-    return Style(
-        "LlamaForCausalLM",
-        vocab=32000,
-        mlp_width=11008,
-        input_bias=bias,
-        output_bias=bias,
-        mlp_bias=fields.flag("mlp_bias", False),
-    )
+    mlp_bias = fields.flag("mlp_bias", False)
+    return Style("LlamaForCausalLM", vocab=32000, mlp_width=11008, attention_bias=False, mlp_bias=mlp_bias)
 
 
-def mistral(fields: Fields) -> Style:
-    return Style("MistralForCausalLM", vocab=32000, positions=4096 * 32, mlp_width=14336, key_value_heads=8)
-
-
-def qwen2(fields: Fields) -> Style:
-    return Style(
-        "Qwen2ForCausalLM", vocab=151936, positions=32768, mlp_width=22016, key_value_heads=32, input_bias=True
-    )
-
-
-def qwen3(fields: Fields) -> Style:
-    bias = fields.flag("attention_bias", False)
-    return Style(
-        "Qwen3ForCausalLM",
-        vocab=151936,
-        positions=32768,
-        mlp_width=22016,
-        key_value_heads=32,
-        head_width=128,
-        head_norm=True,
-        input_bias=bias,
-        output_bias=bias,
-    )
-
-
-def gemma(fields: Fields) -> Style:
-    bias = fields.flag("attention_bias", False)
-    return Style(
-        "GemmaForCausalLM",
-        vocab=256000,
-        tied=True,
-        positions=8192,
-        mlp_width=24576,
-        key_value_heads=16,
-        head_width=256,
-        input_bias=bias,
-        output_bias=bias,
-    )
-
-
-def gemma2(fields: Fields) -> Style:
-    bias = fields.flag("attention_bias", False)
-    return Style(
-        "Gemma2ForCausalLM",
-        vocab=256000,
-        tied=True,
-        positions=8192,
-        mlp_width=9216,
-        key_value_heads=4,
-        head_width=256,
-        norms=4,
-        input_bias=bias,
-        output_bias=bias,
-    )
-
-
-def gemma3(fields: Fields) -> Style:
-    bias = fields.flag("attention_bias", False)
-    return Style(
-        "Gemma3ForCausalLM",
-        vocab=262208,
-        tied=True,
-        positions=131072,
-        mlp_width=9216,
-        heads=8,  # published configurations leave these out
-        key_value_heads=4,
-        head_width=256,
-        norms=4,
-        head_norm=True,
-        input_bias=bias,
-        output_bias=bias,
-    )
+MISTRAL = Style("MistralForCausalLM", vocab=32000, positions=4096 * 32, mlp_width=14336, key_value_heads=8)
+QWEN2 = Style("Qwen2ForCausalLM", input_bias=True, **_QWEN)
+QWEN3 = Style("Qwen3ForCausalLM", head_width=128, head_norm=True, attention_bias=False, **_QWEN)
+GEMMA = Style("GemmaForCausalLM", vocab=256000, positions=8192, mlp_width=24576, key_value_heads=16, **_GEMMA)
+GEMMA2 = Style("Gemma2ForCausalLM", vocab=256000, positions=8192, mlp_width=9216, key_value_heads=4, norms=4, **_GEMMA)
+GEMMA3 = Style(
+    "Gemma3ForCausalLM",
+    vocab=262208,
+    positions=131072,
+    mlp_width=9216,
+    heads=8,  # published configurations leave these out
+    key_value_heads=4,
+    norms=4,
+    head_norm=True,
+    **_GEMMA,
+)
+PHI3 = Style("Phi3ForCausalLM", vocab=32064, positions=4096, mlp_width=8192)
 
 
 def phi(fields: Fields) -> Style:
@@ -229,29 +114,20 @@ def phi(fields: Fields) -> Style:
         norm_bias=True,
         norms=1,
         head_norm=fields.flag("qk_layernorm", False),
-        input_bias=True,
-        output_bias=True,
-        mlp_bias=True,
         head_bias=True,
+        **_BIASED,
     )
 
 
-def phi3(fields: Fields) -> Style:
-    return Style("Phi3ForCausalLM", vocab=32064, positions=4096, mlp_width=8192)
-
-
-def clip_text(fields: Fields) -> Style:
-    """CLIP's text encoder reads from left to right too; it ends in its features, not in a map to the vocabulary."""
-    return Style(
-        "CLIPTextModel",
-        vocab=49408,
-        tied=True,
-        positions=77,
-        mlp_width=2048,
-        gated=False,
-        norm_bias=True,
-        input_bias=True,
-        output_bias=True,
-        mlp_bias=True,
-        position_table=0,
-    )
+# CLIP's text encoder reads from left to right too; it ends in its features, not in a map to the vocabulary.
+CLIP_TEXT = Style(
+    "CLIPTextModel",
+    vocab=49408,
+    tied=True,
+    positions=77,
+    mlp_width=2048,
+    gated=False,
+    norm_bias=True,
+    position_table=0,
+    **_BIASED,
+)

@@ -52,7 +52,6 @@ def qwen2_moe(fields: Fields) -> Style:
 
 
 def qwen3_moe(fields: Fields) -> Style:
-    bias = fields.flag("attention_bias", False)
     return Style(
         "Qwen3MoeForCausalLM",
         vocab=151936,
@@ -60,8 +59,7 @@ def qwen3_moe(fields: Fields) -> Style:
         mlp_width=6144,
         key_value_heads=4,
         head_norm=True,
-        input_bias=bias,
-        output_bias=bias,
+        attention_bias=False,
         experts=_experts(
             fields,
             routed=fields.size(("num_experts", "num_local_experts"), 128),
