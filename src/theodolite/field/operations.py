@@ -72,7 +72,7 @@ def _rsub(m: Modulus, a: Any, b: Any, alpha: Number = 1) -> Tensor:
 
 
 @_operation("neg")
-def _neg(m: Modulus, a: Tensor) -> Tensor:
+def _neg(_: Modulus, a: Tensor) -> Tensor:
     return -a
 
 
@@ -175,7 +175,7 @@ def _convolution(
     padding: Sequence[int],
     dilation: Sequence[int],
     transposed: bool,
-    output_padding: Sequence[int],
+    _output_padding: Sequence[int],
     groups: int,
 ) -> Tensor:
     """Unfold every window and contract it with the kernel."""
@@ -241,12 +241,12 @@ def _new_full(m: Modulus, a: Tensor, size: Sequence[int], value: Number, **_: An
 
 
 @_operation("copy")
-def _copy(m: Modulus, a: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+def _copy(m: Modulus, a: Tensor, source: Tensor, _non_blocking: bool = False) -> Tensor:
     return _as_residues(m, source).expand(a.shape)
 
 
 @_operation("_to_copy")
-def _to_copy(m: Modulus, a: Tensor, dtype: torch.dtype | None = None, device: Any = None, **_: Any) -> Tensor:
+def _to_copy(_m: Modulus, a: Tensor, dtype: torch.dtype | None = None, device: Any = None, **_: Any) -> Tensor:
     """A change of float precision means nothing over GF(p); a change to integers would round."""
     _only_floats(dtype)
     return a.to(device=device, copy=True)

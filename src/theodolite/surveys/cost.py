@@ -49,7 +49,7 @@ class CostSection:
     title = "Parameters, state and cost"
     of_nets = True
 
-    def applies(self, net: Candidate) -> str | None:
+    def applies(self, _net: Candidate) -> str | None:
         return None
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:

@@ -32,14 +32,14 @@ class ScoreboardSection:
     title = "Theory scoreboard"
     of_nets = False
 
-    def applies(self, net: Candidate) -> str | None:
+    def applies(self, _net: Candidate) -> str | None:
         return "it is about theory"
 
-    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
+    def plan(self, _net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         """Not in a quick survey: the claims do not depend on the networks."""
         return [cell for claim in decided(preset) for cell in claim.cells()]
 
-    def seconds(self, cell: Cell) -> float:
+    def seconds(self, _cell: Cell) -> float:
         return 0.2
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:

@@ -189,18 +189,18 @@ class Section(Protocol):
     title: str
     of_nets: bool
 
-    def applies(self, net: Candidate) -> str | None:
+    def applies(self, net: Candidate, /) -> str | None:
         """None if the section can measure this net, otherwise the reason why not, as one clause."""
         ...
 
-    def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell | Row]:
+    def plan(self, net: Candidate | None, preset: Preset, /) -> Sequence[Cell | Row]:
         """The cells; empty where the preset has no room for them. A row stands for what is known to fail already.
 
         Bad input means that the net fails here altogether, `NotApplicable` that the section does not apply to it.
         """
         ...
 
-    def seconds(self, cell: Cell) -> float:
+    def seconds(self, cell: Cell, /) -> float:
         """About what it costs on one core; only the order of work and the time left depend on it."""
         ...
 

@@ -60,7 +60,7 @@ class SpectrumSection:
     title = "Separation rank within ε"
     of_nets = True
 
-    def applies(self, net: Candidate) -> str | None:
+    def applies(self, _net: Candidate) -> str | None:
         return None
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:

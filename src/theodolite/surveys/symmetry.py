@@ -57,14 +57,14 @@ class SymmetrySection:
     title = "Symmetries"
     of_nets = True
 
-    def applies(self, net: Candidate) -> str | None:
+    def applies(self, _net: Candidate) -> str | None:
         return None
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         assert net is not None
         return [Cell("symmetry", {**net.named(), "shape": net.measured(), "draws": _DRAWS[preset]})]
 
-    def seconds(self, cell: Cell) -> float:
+    def seconds(self, _cell: Cell) -> float:
         return 0.5
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:

@@ -112,7 +112,7 @@ def nand(task: Task, shape: Mapping[str, Any]) -> Witness | None:
 
 
 @constructs("linear")
-def linear(task: Task, shape: Mapping[str, Any]) -> Witness | Impossible | None:
+def linear(task: Task, _shape: Mapping[str, Any]) -> Witness | Impossible | None:
     """One linear unit, or a proof that there is none; beyond 20 bits a proof is looked for among drawn inputs."""
     if not is_boolean(task):
         return None
@@ -187,7 +187,7 @@ class _BitByBit(nn.Module):
 
 
 @constructs("recurrent-threshold")
-def recurrent(task: Task, shape: Mapping[str, Any]) -> Witness | None:
+def recurrent(task: Task, _shape: Mapping[str, Any]) -> Witness | None:
     """Parity of all bits, read one after the other, in two units for any number of bits."""
     spread = torch.tensor([[1.0, -1.0]])
     if task.name == "parity-check":  # token 1 is a one; 0 and the marker change nothing

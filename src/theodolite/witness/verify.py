@@ -46,11 +46,13 @@ def verify_network(
     """The network, in float64, against `task.solve` row by row; the domain is listed where it is small enough."""
     module = copy.deepcopy(module).double().eval()
     domain = domain_of(task, seed, most, samples)
-    judge = _Real() if task.spec.loss == "square" else _Sign() if task.spec.loss == "hinge" else _Class()
+    judge = (
+        _Real(task.spec.solved) if task.spec.loss == "square" else _Sign() if task.spec.loss == "hinge" else _Class()
+    )
     for block in domain.blocks():
         targets = torch.tensor([task.solve(row) for row in block.inputs.tolist()], dtype=torch.float64)
         judge.see(_answers(module, task, block), targets[:, block.mask], block.drawn)
-    return judge.verdict(task, domain.words, domain.exhaustive)
+    return judge.verdict(domain.words, domain.exhaustive)
 
 
 def _answers(module: nn.Module, task: Task, block: Block) -> Tensor:
@@ -82,7 +84,7 @@ class _Sign:
         self.wrong[drawn] += int((gaps <= 0).any(dim=1).sum())
         self.margin = min(self.margin, float(gaps.min()))
 
-    def verdict(self, task: Task, domain: str, exhaustive: bool) -> Verification:
+    def verdict(self, domain: str, exhaustive: bool) -> Verification:
         drawn, errors = self.rows[True], self.wrong.total()
         bound = upper_bound(self.wrong[True], drawn) if drawn else 0.0
         margin = self.margin if abs(self.margin) < float("inf") else None
@@ -101,15 +103,16 @@ class _Class(_Sign):
 
 
 class _Real:
-    def __init__(self) -> None:
+    def __init__(self, solved: float) -> None:
+        self.solved = solved
         self.answers: list[Tensor] = []
         self.targets: list[Tensor] = []
 
-    def see(self, answers: Tensor, targets: Tensor, drawn: bool) -> None:
+    def see(self, answers: Tensor, targets: Tensor, _drawn: bool) -> None:
         self.answers.append(answers)
         self.targets.append(targets)
 
-    def verdict(self, task: Task, domain: str, exhaustive: bool) -> Verification:
+    def verdict(self, domain: str, exhaustive: bool) -> Verification:
         answers, targets = torch.cat(self.answers), torch.cat(self.targets)
         off = (answers - targets).nan_to_num(nan=torch.inf).abs()
         spread = float(targets.max() - targets.min())
@@ -121,8 +124,8 @@ class _Real:
         if wrong == 0:
             rule, bound = f"every output to {_EXACT:g} of the range", upper_bound(0, rows)
             return Verification(True, rule, rows, rows, exhaustive, domain, 0, None, bound, largest, finite)
-        rule = f"{task.spec.solved:.0%} of the variance explained on drawn inputs"
-        right = explained >= task.spec.solved
+        rule = f"{self.solved:.0%} of the variance explained on drawn inputs"
+        right = explained >= self.solved
         return Verification(right, rule, rows, rows, exhaustive, domain, None, None, None, largest, finite)
 
 

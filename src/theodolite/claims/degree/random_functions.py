@@ -125,13 +125,13 @@ def mlp(
 
 
 @families.register("tent-of-sum")
-def tent_of_sum(generator: torch.Generator, variables: int = 1, depth: int = 10) -> RandomFunction:
+def tent_of_sum(_: torch.Generator, variables: int = 1, depth: int = 10) -> RandomFunction:
     """The tent map, `depth` times, of the whole sum of the inputs modulo 1: 2^depth pieces along every unit of it."""
     return RandomFunction(variables, lambda x: _tent(x.sum(-1) % 1, depth) - 0.5)
 
 
 @families.register("tent-product")
-def tent_product(generator: torch.Generator, variables: int = 1, depth: int = 10) -> RandomFunction:
+def tent_product(_: torch.Generator, variables: int = 1, depth: int = 10) -> RandomFunction:
     """g(a)·g(b), g the tent map `depth` times: one product, as wild as one likes."""
 
     def at(x: Tensor) -> Tensor:
@@ -142,13 +142,13 @@ def tent_product(generator: torch.Generator, variables: int = 1, depth: int = 10
 
 
 @families.register("wave")
-def wave(generator: torch.Generator, variables: int = 1, frequency: float = 1000.0) -> RandomFunction:
+def wave(_: torch.Generator, variables: int = 1, frequency: float = 1000.0) -> RandomFunction:
     """cos(ω·(sum of all inputs)): two products at any frequency."""
     return RandomFunction(variables, lambda x: torch.cos(frequency * x.sum(-1)))
 
 
 @families.register("coupled-maps")
-def coupled_maps(generator: torch.Generator, variables: int = 1, depth: int = 12) -> RandomFunction:
+def coupled_maps(_: torch.Generator, variables: int = 1, depth: int = 12) -> RandomFunction:
     """Two logistic maps 4u(1 − u), started at the means of a and b and mixed a little after every step."""
 
     def at(x: Tensor) -> Tensor:
@@ -177,7 +177,7 @@ def noise(generator: torch.Generator, variables: int = 1, share: float = 1.0) ->
 
 
 @families.register("bilinear")
-def bilinear(generator: torch.Generator, variables: int = 64) -> RandomFunction:
+def bilinear(_: torch.Generator, variables: int = 64) -> RandomFunction:
     """Σ_k a_k·b_k, centred: a polynomial of degree 2, linear along every direction of either side."""
 
     def quick(a: Tensor, b: Tensor) -> Tensor:

@@ -77,7 +77,7 @@ def published(entry: Entry, quantity: str) -> tuple[Score, ...]:
     return () if entry.experiment == GRID else find(paper.SCORES, entry.task, entry.net, quantity)
 
 
-def shorter(entry: Entry, training: Training, members: int) -> str | None:
+def shorter(entry: Entry, training: Training, _members: int) -> str | None:
     if entry.experiment == GRID:
         symbols = entry.task_args["keys"] + entry.task_args["values"]
         return falls_short([("steps", training.steps, paper.GRID_STEPS), ("symbols", symbols, paper.GRID_SYMBOLS)])

@@ -62,7 +62,7 @@ def published(entry: Entry, quantity: str) -> tuple[Score, ...]:
     return find(paper.SCORES, entry.task, entry.net, quantity)
 
 
-def shorter(entry: Entry, training: Training, members: int) -> str | None:
+def shorter(entry: Entry, _training: Training, _members: int) -> str | None:
     """Of what is known of the paper's: its steps, batch and widths are not."""
     return falls_short(
         [

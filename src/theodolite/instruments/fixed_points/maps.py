@@ -73,7 +73,7 @@ def _newton() -> Map:
     return step
 
 
-def _linear(size: int, factor: float) -> Map:
+def _linear(_size: int, factor: float) -> Map:
     return lambda z: factor * z
 
 

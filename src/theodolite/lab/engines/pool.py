@@ -68,7 +68,7 @@ class Engine(Protocol):
 
     def submit(self, group: Group, context: Context) -> None: ...
 
-    def poll(self, timeout: float) -> list[Message]: ...
+    def poll(self, timeout: float, /) -> list[Message]: ...
 
     def drop(self, group: str) -> None: ...
 
@@ -91,7 +91,7 @@ class Here:
     def submit(self, group: Group, context: Context) -> None:
         self._running = (group.id, work(group, context, lambda: self._stopping))
 
-    def poll(self, timeout: float) -> list[Message]:
+    def poll(self, _timeout: float, /) -> list[Message]:
         if self._running is None:
             return []
         name, updates = self._running

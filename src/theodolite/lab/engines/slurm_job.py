@@ -46,7 +46,7 @@ class _Reasons:
     def to_leave(self) -> bool:
         return self._signalled or self._stop.exists() or self._orphaned()
 
-    def _hear(self, number: int, frame: object) -> None:
+    def _hear(self, _number: int, _frame: object) -> None:
         self._signalled = True
 
     def _orphaned(self) -> bool:

@@ -43,7 +43,7 @@ class Streams:
         updates = work(group, eager, lambda: self._stopping)
         self._running.append(_Running(group.id, updates, self._stream(group.settings["device"])))
 
-    def poll(self, timeout: float) -> list[Message]:
+    def poll(self, _timeout: float, /) -> list[Message]:
         messages: list[Message] = []
         for running in list(self._running):
             try:

@@ -86,7 +86,7 @@ def _picture(advice: Advice) -> Iterator[str]:
     yield "</g></svg>"
     yield from _size_labels(x, y, labels)
     yield from _models(advice, x, y, labels)
-    yield from _legend(advice)
+    yield from _legend()
     yield "</svg>"
 
 
@@ -201,7 +201,7 @@ def _curve_labels(advice: Advice, x: LogAxis, y: LogAxis, labels: Labels) -> Ite
         yield labels.place((x(depth), y(own.width(depth))), "fit for images, rough", "curve", always=True)
 
 
-def _legend(advice: Advice) -> Iterator[str]:
+def _legend() -> Iterator[str]:
     top, column = HEIGHT - _BOTTOM + 62, (WIDTH - _LEFT - _RIGHT) / 4
     names = [name for name, *_ in _LINEAGES] + [_OTHERS[0]]
     for place, name in enumerate(names):

@@ -93,7 +93,7 @@ class Assembly:
                     entered = True
             for through in () if entered else (weak or strong):
                 joined.setdefault(through, []).append(unit)
-        clusters = self._clusters(block, twins, joined)
+        clusters = self._clusters(twins, joined)
         inputs = [self._resolved(block, unit, joined) for unit in direct]
         for cluster in clusters:
             below = sorted(cluster, key=sorted)
@@ -119,9 +119,7 @@ class Assembly:
             below = [key, *sorted(group, key=sorted)]
         self.reads[block.group] = below
 
-    def _clusters(
-        self, block: Block, twins: list[tuple[Unit, Unit]], joined: dict[Unit, list[Unit]]
-    ) -> list[frozenset[Unit]]:
+    def _clusters(self, twins: list[tuple[Unit, Unit]], joined: dict[Unit, list[Unit]]) -> list[frozenset[Unit]]:
         """Units that meet in a node that is nobody's own, with those that come in through one of them."""
         clusters: list[set[Unit]] = []
         for a, b in twins:

@@ -40,7 +40,7 @@ def search(
     and so finds more structure; `floor` is the least turn of a ratio that counts at all. Without any structure the
     graph is dense over the variables that matter."""
     used = np.flatnonzero(evidence.relevant(level)).tolist()
-    notes = _notes(evidence, used, level)
+    notes = _notes(evidence, used)
     pairs = _pairs(evidence)
     if len(used) < 2:
         inputs = tuple(evidence.variables[i] for i in used) or evidence.variables[:1]
@@ -76,7 +76,7 @@ def _flat(evidence: Evidence, level: float) -> np.ndarray:
     return evidence.relevant(level) & (evidence.relevance <= evidence.threshold(level, 2 * len(evidence.variables)))
 
 
-def _notes(evidence: Evidence, used: list[int], level: float) -> tuple[str, ...]:
+def _notes(evidence: Evidence, used: list[int]) -> tuple[str, ...]:
     unused = [name for i, name in enumerate(evidence.variables) if i not in used]
     if not used:
         return ("the function is constant: none of the variables changes it",)

@@ -101,9 +101,7 @@ def parity_by_elimination(examples: Iterable[tuple[int, bool]], bits: int) -> So
     return Solved(subset, used, operations)
 
 
-def run_elimination(
-    settings: Elimination, seed: int, device: str = "cpu", watch: Watch | None = None
-) -> dict[str, Any]:
+def run_elimination(settings: Elimination, seed: int, watch: Watch | None = None) -> dict[str, Any]:
     generator = torch.Generator().manual_seed(seed)
     solved, accuracy = [], []
     for number in range(settings.seeds):
@@ -126,7 +124,7 @@ def run_elimination(
     )
 
 
-def run_guessing(settings: Guessing, seed: int, device: str = "cpu", watch: Watch | None = None) -> dict[str, Any]:
+def run_guessing(settings: Guessing, seed: int, watch: Watch | None = None) -> dict[str, Any]:
     generator = torch.Generator().manual_seed(seed)
     every = _class(settings)
     tried, evaluations = [], []
@@ -253,12 +251,12 @@ def _class(settings: Guessing) -> Tensor:
     return torch.zeros(len(places), bits, dtype=torch.int64).scatter_(1, places, 1)
 
 
-def measure_failure_elimination(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
-    return run_elimination(read(Elimination, config), seed, device)
+def measure_failure_elimination(config: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    return run_elimination(read(Elimination, config), seed)
 
 
-def measure_failure_guessing(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
-    return run_guessing(read(Guessing, config), seed, device)
+def measure_failure_guessing(config: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    return run_guessing(read(Guessing, config), seed)
 
 
 _PARTS = (
