@@ -24,7 +24,7 @@ FOUNDATION = (
 )
 ORDER = [
     FOUNDATION,
-    ("field", "theory"),
+    ("field", "theory", "report"),  # report draws plain values: what knows a command's result is in cli/views
     ("nets", "tasks"),
     ("witness",),
     ("training",),
@@ -33,7 +33,6 @@ ORDER = [
     ("bench",),
     ("structure", "claims", "advice"),
     ("surveys",),
-    ("report",),
     ("cli",),
 ]
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
@@ -112,6 +111,10 @@ def test_there_is_something_to_look_at():
         ("errors.py", "from .nets import load", True),
         ("claims/a.py", "from theodolite.surveys import c", True),
         ("surveys/a.py", "from theodolite.claims import c", False),
+        ("surveys/a.py", "from theodolite.report import Table", False),
+        ("report/a.py", "from theodolite.instruments import rank", True),
+        ("report/a.py", "from theodolite.surveys import section", True),
+        ("report/a.py", "from theodolite.graphs import CompositionalGraph", False),
         ("gadgets/a.py", "", True),
         ("nets/a.py", "from theodolite.gadgets import b", True),
         ("nets/a.py", "from theodolite.nets.b import c", False),

@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from theodolite import run_survey
-from theodolite.report.page.chart import chart_svg
+from theodolite.report.svg.chart import chart_svg
 
 NETS = ("mlp", "rnn", "lstm", "convolution", "transformer", "linear-transformer")
 

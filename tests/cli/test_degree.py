@@ -16,10 +16,10 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from theodolite.cli.degree import degree
+from theodolite.cli.views.degree import print_degrees, verdict
+from theodolite.cli.views.degree_plot import draw_degrees
 from theodolite.errors import BadInput
 from theodolite.instruments.degree.which_degree import DegreeRow
-from theodolite.report.svg.degree_plot import draw_degrees
-from theodolite.report.terminal.degree import print_degrees, verdict
 
 PROMISED = {
     *("degree", "degrees", "depth", "family", "count", "matrices", "parameters", "rank", "exact", "saturated"),

@@ -88,7 +88,7 @@ def test_every_claim_is_documented(page: str) -> None:
 def test_the_page_of_claims_is_the_generated_one() -> None:
     """All of it but what was measured, which the slow test below measures again."""
     from theodolite.claims.contract import claims, ordered
-    from theodolite.report.scoreboard import claims_page
+    from theodolite.cli.views.claims import claims_page
 
     text = (DOCS / "claims.md").read_text(encoding="utf-8")
     shown = re.findall(r"^\| ([A-Z]\d+) \| (holds|fails|undecided|not run) \| (.*) \|$", text, re.MULTILINE)

@@ -1,17 +1,14 @@
-"""A realistic survey to draw, and a browser to look at it with."""
+"""A realistic survey to draw."""
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from theodolite.report import Column, Figure, Panel, Series, Summary, Table
 from theodolite.report.page.page import RenderedSection, render_page
-from theodolite.surveys.section import Column, Figure, Panel, Series, Summary, Table
 
 from .survey_example import survey_page
 
@@ -176,16 +173,3 @@ def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """The system's Chromium; a test that needs it is skipped, with the reason, where it is not there."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("no chromium on the path")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from theodolite.report import Answer, Band, Column, Figure, Line, Panel, Series, Standing, Summary, Table
 from theodolite.report.page.page import RenderedSection, render_page
-from theodolite.surveys.section import Answer, Band, Column, Figure, Line, Panel, Series, Standing, Summary, Table
 
 MINE = "my_experiments/very_long_layer_name.py:MyGatedThing"
 NETS = ("mlp", "convolution", "lstm", "transformer", MINE)

@@ -46,7 +46,7 @@ def advise(
     from theodolite.files import OutputFolder, check_writable, write_text
 
     if plot is not None:
-        from theodolite.report.svg.plane import check_suffix
+        from theodolite.cli.views.depth_width_plane import check_suffix
 
         check_suffix(plot)
         check_writable(plot)
@@ -65,7 +65,7 @@ def advise(
         text = json_text.dumps(advice.config, indent=2, ensure_ascii=False) + "\n"
         written["config"] = str(_write_config(OutputFolder(out), text))
     if plot is not None:
-        from theodolite.report.svg.plane import draw_plane
+        from theodolite.cli.views.depth_width_plane import draw_plane
 
         written["plot"] = str(write_text(plot, draw_plane(advice, html=plot.suffix.lower() == ".html")))
     if json:
@@ -73,7 +73,7 @@ def advise(
         return
     from rich.console import Console
 
-    from theodolite.report.terminal.advice import print_advice
+    from theodolite.cli.views.advise import print_advice
 
     console = Console(highlight=False)
     print_advice(console, advice)

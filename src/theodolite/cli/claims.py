@@ -79,11 +79,11 @@ def check(
     """
     prepare(threads, verbose, log_file)
     from theodolite.claims.check import check_claims
+    from theodolite.cli.views.claims import claims_page
     from theodolite.errors import BadInput, Finding
     from theodolite.files import OutputFolder, check_writable, write_text
     from theodolite.lab.engines.by_name import default_workers
     from theodolite.report.page.page import RenderedSection, render_page
-    from theodolite.report.scoreboard import claims_page
     from theodolite.surveys.scoreboard import scoreboard
 
     if bool(ids) == all_:

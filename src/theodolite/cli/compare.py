@@ -39,6 +39,6 @@ def compare(
         return
     from rich.console import Console
 
-    from theodolite.report.terminal.comparison import print_comparison
+    from theodolite.cli.views.compare import print_comparison
 
     print_comparison(Console(highlight=False), found)

@@ -128,7 +128,7 @@ def degree(
     if folder is not None:
         import json as json_text
 
-        from theodolite.report.svg.degree_plot import draw_degrees
+        from theodolite.cli.views.degree_plot import draw_degrees
 
         text = json_text.dumps([row.to_json() for row in rows], indent=2, ensure_ascii=False, allow_nan=False)
         written = [folder.write("degree.json", f"{text}\n"), folder.write("degree.svg", draw_degrees(rows))]
@@ -139,7 +139,7 @@ def degree(
         return
     from rich.console import Console
 
-    from theodolite.report.terminal.degree import print_degrees
+    from theodolite.cli.views.degree import print_degrees
 
     console = Console(highlight=False)
     print_degrees(console, rows, notes)

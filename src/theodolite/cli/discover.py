@@ -111,8 +111,8 @@ def discover(
         )
     files: dict[str, str] = {}
     if out is not None:
-        from theodolite.report.discovery import discovery_page
-        from theodolite.report.svg.graph_drawing import draw_graph
+        from theodolite.cli.views.discover import discovery_page
+        from theodolite.report.svg.graph import draw_graph
 
         options = {
             "--target": target,
@@ -144,7 +144,7 @@ def discover(
         return
     from rich.console import Console
 
-    from theodolite.report.discovery import print_discovery
+    from theodolite.cli.views.discover import print_discovery
 
     console = Console(highlight=False)
     print_discovery(console, found)

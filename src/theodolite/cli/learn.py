@@ -183,7 +183,7 @@ def learn(
 def _show(result: Learning, out: Path) -> None:
     from rich.console import Console
 
-    from theodolite.report.terminal.learning import print_learning
+    from theodolite.cli.views.learn import print_learning
 
     console = Console()
     if result.summary:

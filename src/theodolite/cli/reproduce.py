@@ -68,7 +68,7 @@ def reproduce(
     from theodolite.claims.reproduce import remedies, statements
     from theodolite.claims.reproduce import reproduce as measure
     from theodolite.claims.tables.experiment import Preset
-    from theodolite.report.terminal.published import markdown as as_markdown
+    from theodolite.cli.views.reproduce import markdown as as_markdown
 
     with progress_bar() as bar:
         results = measure(
@@ -94,8 +94,8 @@ def reproduce(
     else:
         from rich.console import Console
 
-        from theodolite.report.terminal.failures import print_failures
-        from theodolite.report.terminal.published import print_table
+        from theodolite.cli.views.failures import print_failures
+        from theodolite.cli.views.reproduce import print_table
 
         console = Console(highlight=False)
         if table == "failures":

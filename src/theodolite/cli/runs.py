@@ -83,7 +83,7 @@ def _pairs(texts: Sequence[str] | None) -> dict[str, str]:
 def _show(found: Runs, members: bool) -> None:
     from rich.console import Console
 
-    from theodolite.report.terminal.learning import print_learning, print_members
+    from theodolite.cli.views.learn import print_learning, print_members
 
     console = Console(highlight=False)
     if not found.rows:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from theodolite.lab.cell import Row
-from theodolite.surveys.section import Answer, Setting
+from theodolite.report import Answer
+from theodolite.surveys.section import Setting
 
 
 def by_net(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.lab.cell import Cell, Row
+from theodolite.report import Answer, Column, Summary, Table
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Answer, Column, Preset, Setting, Summary, Table
+from theodolite.surveys.section import Preset, Setting
 
 _QUESTION = "Can it run on in constant memory?"
 _TOKENS = {"quick": 32, "standard": 128, "full": 512}

@@ -14,23 +14,11 @@ from theodolite.claims.tables.length_generalisation_published import SOLVED, Pub
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.condition import TRAINING
+from theodolite.report import Answer, Band, Column, Figure, Line, Panel, Series, Standing, Summary, Table
 from theodolite.statistics.intervals import mean_interval
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import (
-    Answer,
-    Band,
-    Column,
-    Figure,
-    Line,
-    Panel,
-    Preset,
-    Series,
-    Setting,
-    Standing,
-    Summary,
-    Table,
-)
+from theodolite.surveys.section import Preset, Setting
 from theodolite.tasks.contract import Task, make_task, tasks
 from theodolite.training.pairing import task_sizes
 from theodolite.training.session import Schedule

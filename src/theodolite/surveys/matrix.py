@@ -15,20 +15,10 @@ from theodolite.lab.cell import Cell, Row
 from theodolite.lab.condition import TRAINING
 from theodolite.measurement import canonical
 from theodolite.nets.load import blueprint
+from theodolite.report import Answer, Board, Chart, Column, Square, Standing, Summary, Table
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import (
-    Answer,
-    Board,
-    Chart,
-    Column,
-    Preset,
-    Setting,
-    Square,
-    Standing,
-    Summary,
-    Table,
-)
+from theodolite.surveys.section import Preset, Setting
 from theodolite.tasks.contract import Task, make_task
 from theodolite.training.pairing import task_sizes
 from theodolite.training.session import Schedule

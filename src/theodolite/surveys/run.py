@@ -22,9 +22,10 @@ from theodolite.lab.work import Context
 from theodolite.nets.contract import nets as registry
 from theodolite.nets.load import blueprint
 from theodolite.nets.size import parse_budget
+from theodolite.report import Answer, Summary
 from theodolite.surveys.candidate import Candidate, candidates
 from theodolite.surveys.scoreboard import decided
-from theodolite.surveys.section import Answer, Preset, Section, Setting, Summary, sections
+from theodolite.surveys.section import Preset, Section, Setting, sections
 
 # Architectures that are surveyed unless others are named, and that a user's net is compared with.
 DEFAULT = ("mlp", "convolution", "lstm", "transformer", "linear-transformer")

@@ -8,8 +8,9 @@ from typing import Any
 
 from theodolite.claims.contract import Claim, claims, judge, ordered
 from theodolite.lab.cell import Cell, Row
+from theodolite.report import Column, Summary, Table
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Column, Preset, Setting, Summary, Table
+from theodolite.surveys.section import Preset, Setting
 
 _COLUMNS = (
     Column("id", "claim", numeric=False),
@@ -58,13 +59,16 @@ def decided(preset: Preset) -> list[Claim]:
     return [claim for claim in ordered() if preset == "full" or not claim.heavy]
 
 
+def tally(results: Sequence[Mapping[str, Any]]) -> str:
+    counts = Counter(result["verdict"] for result in results)
+    found = [verdict for verdict in ("holds", "fails", "undecided", "not run") if counts[verdict]]
+    return f"{len(results)} claims: {', '.join(f'{verdict} {counts[verdict]}' for verdict in found)}."
+
+
 def scoreboard(results: Sequence[Mapping[str, Any]]) -> Summary:
     """Verdicts as a section of a report."""
-    counts = Counter(result["verdict"] for result in results)
-    order = ("holds", "fails", "undecided", "not run")
-    tally = ", ".join(f"{verdict} {counts[verdict]}" for verdict in order if counts[verdict])
     failed = [f"{r['id']}: {r['statement']}" for r in results if r["verdict"] == "fails"]
-    headline = f"Of {len(results)} claims: {tally}." + (f" What fails: {' '.join(failed)}" if failed else "")
+    headline = f"Of {tally(results)}" + (f" What fails: {' '.join(failed)}" if failed else "")
     body = [
         {**{name: r[name] for name in ("id", "statement", "verdict", "detail", "rule", "source")}, "agrees": _mark(r)}
         for r in results

@@ -6,20 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite.lab.cell import Cell, Row
+from theodolite.report import Answer, Column, Figure, Panel, Series, Standing, Summary, Table
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import (
-    Answer,
-    Column,
-    Figure,
-    Panel,
-    Preset,
-    Series,
-    Setting,
-    Standing,
-    Summary,
-    Table,
-)
+from theodolite.surveys.section import Preset, Setting
 
 LADDER = (8, 16, 32, 64, 128, 256, 512)
 _QUESTION = "Can it feel one symbol in a long input?"

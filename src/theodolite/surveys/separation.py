@@ -9,20 +9,10 @@ from typing import Any
 from theodolite.lab.cell import Cell, Row
 from theodolite.measurement import canonical
 from theodolite.nets import nets
+from theodolite.report import Answer, Column, Figure, Panel, Series, Standing, Summary, Table
 from theodolite.surveys.answers import by_net, failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import (
-    Answer,
-    Column,
-    Figure,
-    Panel,
-    Preset,
-    Series,
-    Setting,
-    Standing,
-    Summary,
-    Table,
-)
+from theodolite.surveys.section import Preset, Setting
 
 _PARTITIONS = ("left-right", "interleaved")
 _ARGUMENTS = ("depth", "width", "heads", "degree", "tokens", "features")

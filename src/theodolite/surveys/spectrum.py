@@ -9,21 +9,11 @@ from typing import Any
 from theodolite.lab.cell import Cell, Row
 from theodolite.nets.load import blueprint
 from theodolite.nets.size import own_name
+from theodolite.report import Answer, Column, Figure, Panel, Series, Standing, Summary, Table
 from theodolite.statistics.intervals import mean_interval
 from theodolite.surveys.answers import by_net, failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import (
-    Answer,
-    Column,
-    Figure,
-    Panel,
-    Preset,
-    Series,
-    Setting,
-    Standing,
-    Summary,
-    Table,
-)
+from theodolite.surveys.section import Preset, Setting
 
 _PARTITIONS = ("left-right", "interleaved")
 _TIES = "Can it tie the halves of its input together?"

@@ -7,17 +7,10 @@ from typing import Any
 
 from theodolite.instruments.symmetry import GROUPS, HOLDS
 from theodolite.lab.cell import Cell, Row
+from theodolite.report import Answer, Column, Standing, Summary, Table
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import (
-    Answer,
-    Column,
-    Preset,
-    Setting,
-    Standing,
-    Summary,
-    Table,
-)
+from theodolite.surveys.section import Preset, Setting
 
 _QUESTIONS = {
     "translation": "Can it treat all places alike?",

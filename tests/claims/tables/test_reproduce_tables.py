@@ -22,9 +22,9 @@ from theodolite.claims.tables import universal_transformer_published as universa
 from theodolite.claims.tables.published_score import Origin, Score, find
 from theodolite.claims.tables.trained import Entry, TrainedTable, Training, falls_short, spread_lengths
 from theodolite.cli.reproduce import reproduce as command
+from theodolite.cli.views.reproduce import markdown, print_table
 from theodolite.errors import BadInput, CellsFailed, UnknownName
 from theodolite.nets.contract import nets
-from theodolite.report.terminal.published import markdown, print_table
 from theodolite.tasks.contract import make_task
 
 SCORE = "score on unseen lengths"

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from theodolite.report.figure import Figure
 from theodolite.report.numbers import drawable, format_value
 from theodolite.report.page.hover import inert
-from theodolite.surveys.section import Figure
 
 _TICKS_AT_POINTS = 10
 

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from theodolite.report.verdict import MARKS, Question, agreement, differences, gather, sentence, short_names, tally
-from theodolite.surveys.section import Answer, Column, Table
+from theodolite.report.answer import (
+    MARKS,
+    Answer,
+    Question,
+    agreement,
+    differences,
+    gather,
+    sentence,
+    short_names,
+    tally,
+)
+from theodolite.report.table import Column, Table
 
 
 @dataclass(frozen=True)

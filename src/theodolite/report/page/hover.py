@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 
+from theodolite.report.figure import Figure, Series
 from theodolite.report.numbers import format_value
-from theodolite.surveys.section import Figure, Series
 
 
 def hover(figure: Figure, series: Series, i: int) -> str:

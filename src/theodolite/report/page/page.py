@@ -6,20 +6,22 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from typing import Any
 
-import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from theodolite.report.answer import agreement
+from theodolite.report.chart import Chart
+from theodolite.report.figure import Figure
 from theodolite.report.numbers import exact_value, format_value, json_value
-from theodolite.report.page.chart import chart_svg
-from theodolite.report.page.dots import dot_height
+from theodolite.report.page.dot_plot import dot_height
 from theodolite.report.page.first_screen import first_screen
-from theodolite.report.page.plots import panel_plots
-from theodolite.report.page.styles import styles
-from theodolite.report.verdict import agreement
-from theodolite.surveys.section import Chart, Figure, Summary, Table
+from theodolite.report.page.plotly_json import panel_plots
+from theodolite.report.page.series_style import styles
+from theodolite.report.page.template import environment, verbatim
+from theodolite.report.summary import Summary
+from theodolite.report.svg.chart import chart_svg
+from theodolite.report.table import Table
 from theodolite.version import __version__
 
 
@@ -83,23 +85,20 @@ def render_page(
         "verdicts": _table_data("verdicts", verdicts.table) if verdicts else None,
         "sections": data,
     }
-    page = (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            title=title,
-            subtitle=subtitle,
-            sections=shown,
-            verdicts=verdicts,
-            command=command,
-            provenance={str(key): exact_value(value) for key, value in provenance.items()},
-            not_applicable=not_applicable,
-            version=__version__,
-            style=Markup(_resource("page.css") + _resource("verdicts.css")),
-            script=Markup(_resource("page.js")),
-            plotly=Markup(_plotly()) if counts["figure"] else None,
-            data=Markup(_script_json(document)),
-        )
+    templates = environment()
+    page = templates.get_template("page.html.j2").render(
+        title=title,
+        subtitle=subtitle,
+        sections=shown,
+        verdicts=verdicts,
+        command=command,
+        provenance={str(key): exact_value(value) for key, value in provenance.items()},
+        not_applicable=not_applicable,
+        version=__version__,
+        style=verbatim(templates, "page.css", "verdicts.css"),
+        script=verbatim(templates, "page.js"),
+        plotly=Markup(_plotly()) if counts["figure"] else None,
+        data=Markup(_script_json(document)),
     )
     return page.lstrip() + "\n"
 
@@ -187,24 +186,3 @@ def _plotly() -> str:
     from plotly.offline import get_plotlyjs  # imported here so that a command's help does not wait for it
 
     return re.sub(r"</(script)", r"<\\/\1", get_plotlyjs(), flags=re.IGNORECASE)
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_resource),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["breakable"] = _breakable
-    return environment
-
-
-def _breakable(text: str) -> Markup:
-    """A name may break after its underscores and slashes, not in the middle of a word."""
-    return Markup(re.sub(r"([_/:,.](?=[^\W\d]))", r"\1<wbr>", str(escape(text))))
-
-
-def _resource(name: str) -> str:
-    return resources.files("theodolite.report").joinpath("templates", name).read_text(encoding="utf-8")

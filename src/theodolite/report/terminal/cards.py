@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from theodolite.report.answer import MARKS, Answer, ability, agreement, differences, short_names, tally
 from theodolite.report.numbers import format_value
 from theodolite.report.page.first_screen import difference
-from theodolite.report.verdict import MARKS, ability, agreement, differences, short_names, tally
-from theodolite.surveys.section import Answer
 
 _MOST_LINES = 16
 _GAP = 2

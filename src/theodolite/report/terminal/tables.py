@@ -13,9 +13,11 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from theodolite.report.answer import agreement
+from theodolite.report.chart import Board, Chart
 from theodolite.report.numbers import format_value
-from theodolite.report.verdict import agreement
-from theodolite.surveys.section import Board, Chart, Column, Summary, Table
+from theodolite.report.summary import Summary
+from theodolite.report.table import Column, Table
 
 _TEXT_FLOOR = 12  # a column of words may wrap to this width when the terminal is narrow
 _LEAST = 3

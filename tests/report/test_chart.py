@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 from rich.console import Console
 
-from theodolite.report.page.chart import chart_svg
+from theodolite.report import Board, Chart, Column, Square, Summary, Table
 from theodolite.report.page.page import RenderedSection, render_page
+from theodolite.report.svg.chart import chart_svg
 from theodolite.report.terminal.tables import print_summary
-from theodolite.surveys.section import Board, Chart, Column, Square, Summary, Table
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHART = Chart(

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from theodolite.cli.views.discover import describe, discovery_page, errors, print_discovery, ticks, verdict
 from theodolite.graphs import CompositionalGraph, Node
-from theodolite.report.discovery import describe, discovery_page, errors, print_discovery, ticks, verdict
 from theodolite.structure.result import Discovery
 
 GRAPH = CompositionalGraph(

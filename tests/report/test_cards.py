@@ -5,9 +5,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from theodolite.report import Answer
+from theodolite.report.answer import MARKS
 from theodolite.report.terminal.cards import print_cards
-from theodolite.report.verdict import MARKS
-from theodolite.surveys.section import Answer
 
 from .survey_example import MINE, NETS, REASON, survey_sections
 

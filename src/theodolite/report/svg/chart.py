@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from theodolite.surveys.section import Board, Chart, Square
+from theodolite.report.chart import Board, Chart, Square
 
 _WIDE, _HIGH = 47, 27  # of a square
 _BETWEEN = 26  # boards

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 from theodolite.bench.compare import Comparison, TaskComparison
+from theodolite.cli.views.learn import score
 from theodolite.report.numbers import DASH, format_value
-from theodolite.report.terminal.learning import score
-from theodolite.report.terminal.noted import NotedRow, print_noted, widths
+from theodolite.report.terminal.noted_rows import NotedRow, print_noted, widths
 
 _HEADERS = ("task", "A", "B", "B − A", "95 % interval", "won/tied/lost", "p")
 _METRICS = {

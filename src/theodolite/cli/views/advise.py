@@ -10,7 +10,7 @@ from rich.text import Text
 from theodolite.advice.bottlenecks import Bottleneck, percent
 from theodolite.advice.result import Advice, Rated, layers, short
 from theodolite.report.numbers import DASH
-from theodolite.report.terminal.noted import NotedRow, print_noted, widths
+from theodolite.report.terminal.noted_rows import NotedRow, print_noted, widths
 
 _LINES: tuple[tuple[str, Callable[[Rated], str]], ...] = (
     ("layers", lambda r: r.shape.layers),

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree, convolutional_tree, kolmogorov_arnold, random_dag, random_tree
 from theodolite.graphs.formula import formula_graph
-from theodolite.report.svg.graph_drawing import draw_graph, sketch_graph, spread
+from theodolite.report.svg.graph import draw_graph, sketch_graph, spread
 
 SVG = "{http://www.w3.org/2000/svg}"
 LONG = [f"a rather <long> name & number of a column, {i}" for i in range(32)]

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from theodolite.report.figure import Band, Figure, Line, Panel
 from theodolite.report.numbers import drawable
-from theodolite.report.page.dots import dividers
+from theodolite.report.page.dot_plot import dividers
 from theodolite.report.page.hover import inert
-from theodolite.surveys.section import Band, Figure, Line, Panel
 
 # The size of a label as a share of a small panel, about 150 by 170 pixels inside its axes.
 _LETTER, _HEIGHT = 0.042, 0.1

@@ -5,8 +5,8 @@ from importlib import resources
 
 import pytest
 
-CSS = resources.files("theodolite.report").joinpath("templates", "page.css").read_text(encoding="utf-8")
-VERDICTS = resources.files("theodolite.report").joinpath("templates", "verdicts.css").read_text(encoding="utf-8")
+TEMPLATES = resources.files("theodolite.report.page").joinpath("templates")
+CSS, VERDICTS = (TEMPLATES.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "verdicts.css"))
 TEXTS = ("ink", "soft", "accent", "yes", "no", "partly", "failed")
 GROUNDS = ("page", "raised", "hover")
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from theodolite.report import Answer, Column, Figure, Panel, Series, Summary, Table
 from theodolite.report.page.page import RenderedSection, render_page
-from theodolite.surveys.section import Answer, Column, Figure, Panel, Series, Summary, Table
 
 from .survey_example import MINE, NETS, REASON, TASKS, survey_sections
 

@@ -9,11 +9,11 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from theodolite.report.figure import Figure, Panel
 from theodolite.report.numbers import drawable, format_value
 from theodolite.report.page.axes import y_axis
 from theodolite.report.page.hover import hover, inert
-from theodolite.report.page.styles import PALETTE, Style, styles
-from theodolite.surveys.section import Figure, Panel
+from theodolite.report.page.series_style import PALETTE, Style, styles
 
 _SPREAD = 0.74  # of the room of a name, shared by its series
 _NAME_WIDTH = 18  # characters before a name breaks

@@ -6,9 +6,9 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
+from theodolite.report import Answer, Column, Figure, Panel, Series, Summary, Table
+from theodolite.report.answer import MARKS
 from theodolite.report.page.page import RenderedSection, render_page
-from theodolite.report.verdict import MARKS
-from theodolite.surveys.section import Answer, Column, Figure, Panel, Series, Summary, Table
 
 from .survey_example import MINE, NETS, REASON, survey_page, survey_sections
 

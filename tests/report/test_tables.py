@@ -3,10 +3,10 @@ import io
 import pytest
 from rich.console import Console
 
+from theodolite.report import Column, Summary, Table
 from theodolite.report.numbers import format_value
 from theodolite.report.page.page import RenderedSection
 from theodolite.report.terminal.tables import print_summary, rich_table
-from theodolite.surveys.section import Column, Summary, Table
 
 
 def printed(table: Table, width: int) -> list[str]:

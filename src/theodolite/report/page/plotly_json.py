@@ -6,13 +6,13 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from theodolite.report.figure import Figure, Series
 from theodolite.report.numbers import drawable
 from theodolite.report.page.axes import x_axis, y_axis
-from theodolite.report.page.dots import dot_axes, dot_traces
+from theodolite.report.page.dot_plot import dot_axes, dot_traces
 from theodolite.report.page.hover import hover, inert
-from theodolite.report.page.marks import reference_marks
-from theodolite.report.page.styles import PALETTE, Style, styles
-from theodolite.surveys.section import Figure, Series
+from theodolite.report.page.reference_marks import reference_marks
+from theodolite.report.page.series_style import PALETTE, Style, styles
 
 _BAND_FROM = 13  # a band where so many points or more would make error bars a thicket
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from theodolite.report.terminal.learning import _state
+from theodolite.cli.views.learn import _state
 
 
 @pytest.mark.parametrize(

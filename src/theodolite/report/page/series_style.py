@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from theodolite.surveys.section import Figure, Series
+from theodolite.report.figure import Figure, Series
 
 # Okabe and Ito's colours, told apart by every common colour vision; the fifth is the page's ink. Yellow is left out:
 # it cannot be seen on white.

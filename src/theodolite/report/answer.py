@@ -1,14 +1,15 @@
-"""What the sections answered, gathered net by net: the verdicts that the page and the terminal open with."""
+"""Answers of a net to the questions of all sections, and the verdicts that the page and the terminal make of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from theodolite.report.numbers import DASH
-from theodolite.surveys.section import Answer, Standing
 
+Standing = Literal["yes", "no", "partly", "unknown", "failed"]
 # A mark and a word for each, so that neither colour nor a font with every sign is needed.
 MARKS: Mapping[Standing, tuple[str, str]] = {
     "yes": ("✓", "yes"),
@@ -19,6 +20,25 @@ MARKS: Mapping[Standing, tuple[str, str]] = {
 }
 _MOST_NAMED = 8  # items of one list in a sentence
 _VERBS: Mapping[str, str] = {"yes": "can", "no": "cannot", "partly": "can only partly"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One line of a net's card: a question that all nets are asked in the same words, and what was measured of it.
+
+    `text` is the measurement in a few words with its interval; `predicted` what theory says, empty where it is silent;
+    `agrees` is None without a prediction that could be wrong. `failed` means that the instrument could not be used,
+    and `text` says why. `ability` is the question as it follows “can” or “cannot”, in a few words: `learn parity`;
+    left empty, it is taken from a question that begins with “Can it”.
+    """
+
+    net: str
+    question: str
+    standing: Standing
+    text: str
+    predicted: str = ""
+    agrees: bool | None = None
+    ability: str = ""
 
 
 @dataclass(frozen=True)

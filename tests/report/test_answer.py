@@ -1,7 +1,7 @@
 import pytest
 
-from theodolite.report.verdict import MARKS, agreement, gather, sentence, short_names, tally
-from theodolite.surveys.section import Answer
+from theodolite.report import Answer
+from theodolite.report.answer import MARKS, agreement, gather, sentence, short_names, tally
 
 
 def asked(question: str, standing: str, agrees: bool | None = None, ability: str = "", net: str = "lstm") -> Answer:

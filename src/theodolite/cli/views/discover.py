@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 from rich.console import Console
 from rich.text import Text
 
 from theodolite.graphs import CompositionalGraph
 from theodolite.report.numbers import DASH, exact_value, format_value
-from theodolite.report.svg.graph_drawing import draw_graph, sketch_graph
-from theodolite.report.terminal.noted import NotedRow, print_noted, widths
+from theodolite.report.page.template import environment, verbatim
+from theodolite.report.svg.graph import draw_graph, sketch_graph
+from theodolite.report.terminal.noted_rows import NotedRow, print_noted, widths
 from theodolite.structure.result import Discovery
 from theodolite.version import __version__
 
@@ -128,30 +127,27 @@ def ticks(found: Discovery) -> list[Tick]:
 def discovery_page(found: Discovery, command: str = "", provenance: Mapping[str, Any] | None = None) -> str:
     """The page as one text: no script, and nothing is fetched."""
     word, sentence = verdict(found)
-    page = (
-        _environment()
-        .get_template("discovery.html.j2")
-        .render(
-            title=f"What {found.target} is composed of",
-            subtitle=_subtitle(found),
-            word=word,
-            sentence=sentence,
-            found=found,
-            drawing=Markup(draw_graph(found.graph, found.confidence or None)),
-            errors=errors(found),
-            ticks=ticks(found),
-            edges=_edges(found),
-            pairs=sorted(found.pairs.items(), key=lambda item: -item[1])[:_PAIRS],
-            all_pairs=len(found.pairs),
-            candidates=_candidates(found),
-            notes=[_sentence(note) for note in found.details.get("notes", ())],
-            settings=_settings(found.details, provenance or {}),
-            command=command,
-            version=__version__,
-            style=Markup("".join(_resource(name) for name in ("page.css", "verdicts.css", "discovery.css"))),
-            show=format_value,
-            short=short,
-        )
+    templates = environment(__package__)
+    page = templates.get_template("discovery.html.j2").render(
+        title=f"What {found.target} is composed of",
+        subtitle=_subtitle(found),
+        word=word,
+        sentence=sentence,
+        found=found,
+        drawing=Markup(draw_graph(found.graph, found.confidence or None)),
+        errors=errors(found),
+        ticks=ticks(found),
+        edges=_edges(found),
+        pairs=sorted(found.pairs.items(), key=lambda item: -item[1])[:_PAIRS],
+        all_pairs=len(found.pairs),
+        candidates=_candidates(found),
+        notes=[_sentence(note) for note in found.details.get("notes", ())],
+        settings=_settings(found.details, provenance or {}),
+        command=command,
+        version=__version__,
+        style=verbatim(templates, "page.css", "verdicts.css", "discovery.css"),
+        show=format_value,
+        short=short,
     )
     return page.lstrip() + "\n"
 
@@ -235,17 +231,3 @@ def _axis(values: Sequence[float]) -> Any:
         return lambda value: 0.0
     low, high = _ends(values)
     return lambda value: round(100 * (math.log10(max(value, _SMALLEST)) - low) / (high - low), 2)
-
-
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FunctionLoader(_resource),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def _resource(name: str) -> str:
-    return resources.files("theodolite.report").joinpath("templates", name).read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 import pytest
 
-from theodolite.report.page.plots import PALETTE, panel_plots, styles
-from theodolite.surveys.section import Figure, Panel, Series
+from theodolite.report import Figure, Panel, Series
+from theodolite.report.page.plotly_json import PALETTE, panel_plots, styles
 
 
 def figure(*series: Series, log_x: bool = False, log_y: bool = False) -> Figure:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from theodolite.report.page.plots import panel_plots
-from theodolite.surveys.section import Band, Figure, Line, Panel, Series
+from theodolite.report import Band, Figure, Line, Panel, Series
+from theodolite.report.page.plotly_json import panel_plots
 
 from .survey_example import TASKS, learning_section
 

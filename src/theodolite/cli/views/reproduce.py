@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from theodolite.cli.views.failures import number, published_figure
 from theodolite.report.numbers import DASH
-from theodolite.report.terminal.failures import number, published_figure
 
 Result = Mapping[str, Any]
 _MARKS = {"checked": "", "unchecked": "ᵘ", "second-hand": "²"}

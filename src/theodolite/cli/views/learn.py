@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from theodolite.measurement import canonical
+from theodolite.report import Column, Table
 from theodolite.report.numbers import DASH, format_value
-from theodolite.report.terminal.noted import NotedRow, print_noted, widths
+from theodolite.report.terminal.noted_rows import NotedRow, print_noted, widths
 from theodolite.report.terminal.tables import rich_table
-from theodolite.surveys.section import Column, Table
 
 _LENGTHS = 5  # shown of those that were evaluated
 _HEADERS = ("net", "solved", "mean score", "range", "unseen", "steps")
