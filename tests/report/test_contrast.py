@@ -6,13 +6,15 @@ from importlib import resources
 import pytest
 
 TEMPLATES = resources.files("theodolite.report.page").joinpath("templates")
-CSS, VERDICTS = (TEMPLATES.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "verdicts.css"))
+COLOURS, PAGE, VERDICTS = (
+    TEMPLATES.joinpath(f"{name}.css").read_text(encoding="utf-8") for name in ("colours", "page", "verdicts")
+)
 TEXTS = ("ink", "soft", "accent", "yes", "no", "partly", "failed")
 GROUNDS = ("page", "raised", "hover")
 
 
 def variables(selector: str) -> dict[str, str]:
-    block = CSS[CSS.index(selector + " {") :]
+    block = COLOURS[COLOURS.index(selector + " {") :]
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", block[: block.index("}")]))
 
 
@@ -59,7 +61,7 @@ def test_both_ways_into_the_dark_theme_are_one_theme_that_replaces_every_text_an
 
 
 def test_no_text_colour_is_written_outside_the_tested_variables() -> None:
-    used = re.findall(r"(?<![-\w])(?:color|background): ([^;}]+)", CSS[CSS.index("* {") :] + VERDICTS)
+    used = re.findall(r"(?<![-\w])(?:color|background): ([^;}]+)", PAGE + VERDICTS)
     allowed = {f"var(--{name})" for name in (*TEXTS, *GROUNDS)} | {"inherit", "none", "currentColor"}
     assert len(used) > 30
     assert set(used) <= allowed

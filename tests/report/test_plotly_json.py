@@ -1,7 +1,8 @@
 import pytest
 
 from theodolite.report import Figure, Panel, Series
-from theodolite.report.page.plotly_json import PALETTE, panel_plots, styles
+from theodolite.report.colours import PALETTE
+from theodolite.report.page.plotly_json import panel_plots, styles
 
 
 def figure(*series: Series, log_x: bool = False, log_y: bool = False) -> Figure:

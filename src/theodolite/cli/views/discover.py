@@ -145,7 +145,7 @@ def discovery_page(found: Discovery, command: str = "", provenance: Mapping[str,
         settings=_settings(found.details, provenance or {}),
         command=command,
         version=__version__,
-        style=verbatim(templates, "page.css", "verdicts.css", "discovery.css"),
+        style=verbatim(templates, "colours.css", "page.css", "verdicts.css", "discovery.css"),
         show=format_value,
         short=short,
     )

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from theodolite.report.figure import Figure, Panel
-from theodolite.report.numbers import drawable, format_value
+from theodolite.report.numbers import format_value
 from theodolite.report.page.axes import y_axis
-from theodolite.report.page.hover import hover, inert
-from theodolite.report.page.series_style import PALETTE, Style, styles
+from theodolite.report.page.hover import inert
+from theodolite.report.page.scatter import error_bars, heights, scatter
+from theodolite.report.page.series_style import Style, styles
 
 _SPREAD = 0.74  # of the room of a name, shared by its series
 _NAME_WIDTH = 18  # characters before a name breaks
@@ -44,44 +45,14 @@ def dot_traces(figure: Figure, panel: Panel, looks: Mapping[str, Style]) -> list
     traces = []
     for series in panel.series:
         style = looks[series.name]
-        colour = PALETTE[style.colour]
         offset = _SPREAD * ((slots[series.name] + 0.5) / len(slots) - 0.5)
-        y, low, high = (
-            [drawable(value, log=figure.log_y) for value in values] if values is not None else None
-            for values in (series.y, series.low, series.high)
-        )
-        assert y is not None
+        y, low, high = heights(figure, series)
         labels = [_name(value) for value in series.x]
-        meta: dict[str, Any] = {"name": series.name, "colour": style.colour, "dashed": series.dashed, "role": "line"}
-        meta |= {"x": labels, "y": y}
-        trace: dict[str, Any] = {
-            "type": "scatter",
-            "mode": "markers",
-            "name": inert(series.name),
-            "x": y,
-            "y": [-names[label] - offset for label in labels],
-            "text": [hover(figure, series, i) for i in range(len(series.y))],
-            "hovertemplate": "%{text}<extra></extra>",
-            "line": {"color": colour, "width": 2, "dash": style.dash},
-            "marker": {
-                "color": colour,
-                "size": 8,
-                "symbol": f"{style.symbol}-open" if series.dashed else style.symbol,
-                "line": {"color": colour, "width": 1.5 if series.dashed else 0},
-            },
-            "meta": meta,
-        }
-        if low is not None and high is not None:
-            meta |= {"low": low, "high": high}
-            trace["error_x"] = {
-                "type": "data",
-                "symmetric": False,
-                "array": [_gap(a, b) for a, b in zip(y, high, strict=True)],
-                "arrayminus": [_gap(a, b) for a, b in zip(low, y, strict=True)],
-                "color": colour,
-                "thickness": 1.4,
-                "width": 0,
-            }
+        places = [-names[label] - offset for label in labels]
+        meta = {"x": labels, "y": y, "low": low, "high": high}
+        trace = scatter(figure, series, style, meta, mode="markers", x=y, y=places)
+        if low is not None or high is not None:
+            trace["error_x"] = error_bars(y, low, high, style, thickness=1.4, width=0)
         traces.append(trace)
     return traces
 
@@ -106,7 +77,3 @@ def _name(value: Any) -> str:
 
 def _wrapped(name: str) -> list[str]:
     return textwrap.wrap(name, _NAME_WIDTH, max_lines=3, placeholder=" …") or [""]
-
-
-def _gap(start: float | None, end: float | None) -> float | None:
-    return None if start is None or end is None else max(end - start, 0)

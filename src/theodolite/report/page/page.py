@@ -95,7 +95,7 @@ def render_page(
         provenance={str(key): exact_value(value) for key, value in provenance.items()},
         not_applicable=not_applicable,
         version=__version__,
-        style=verbatim(templates, "page.css", "verdicts.css"),
+        style=verbatim(templates, "colours.css", "page.css", "verdicts.css"),
         script=verbatim(templates, "page.js"),
         plotly=Markup(_plotly()) if counts["figure"] else None,
         data=Markup(_script_json(document)),

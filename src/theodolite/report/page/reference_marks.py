@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from theodolite.report.colours import FAINT, SOFT
 from theodolite.report.figure import Band, Figure, Line, Panel
 from theodolite.report.numbers import drawable
 from theodolite.report.page.dot_plot import dividers
@@ -83,7 +84,7 @@ def _shape(name: str, x: tuple[float, float], y: tuple[float, float], across: st
         "x1": x[1],
         "y0": y[0],
         "y1": y[1],
-        "line": {"width": 1, "dash": "solid" if name == "divider" else "dot", "color": "#4f5861"},
+        "line": {"width": 1, "dash": "solid" if name == "divider" else "dot", "color": SOFT},
     }
 
 
@@ -99,7 +100,7 @@ def _band(band: Band, axis: Mapping[str, Any]) -> dict[str, Any]:
         "x1": max(min(band.high, most), least),
         "y0": 0,
         "y1": 1,
-        "fillcolor": "#e9ebee",
+        "fillcolor": FAINT,
         "line": {"width": 0},
     }
 
@@ -188,4 +189,4 @@ def _numeric(axis: Mapping[str, Any]) -> bool:
 
 def _note(*lines: str) -> dict[str, Any]:
     text = "<br>".join(inert(line) for line in lines)
-    return {"text": text, "showarrow": False, "borderpad": 1, "font": {"size": 11, "color": "#4f5861"}}
+    return {"text": text, "showarrow": False, "borderpad": 1, "font": {"size": 11, "color": SOFT}}

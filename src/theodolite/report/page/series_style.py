@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from theodolite.report.colours import PALETTE
 from theodolite.report.figure import Figure, Series
 
-# Okabe and Ito's colours, told apart by every common colour vision; the fifth is the page's ink. Yellow is left out:
-# it cannot be seen on white.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
 DASHES = ("dash", "dot", "dashdot")  # several predictions for one group
 

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from html import escape
 
 from theodolite.report.chart import Board, Chart, Square
+from theodolite.report.colours import INK, PALETTE, RULE, SOFT
 
 _WIDE, _HIGH = 47, 27  # of a square
 _BETWEEN = 26  # boards
 _LETTER = 6.6  # of a name, about
 _SLANT = 0.82  # of a slanted name's length goes up
 _STYLE = {  # alone in a file: light paper, the palette of the plots
-    "ink": "#1b1f23",
-    "soft": "#4f5861",
-    "rule": "#d5d9dd",
-    "boards": ("#0072b2", "#d55e00", "#009e73"),
+    "ink": INK,
+    "soft": SOFT,
+    "rule": RULE,
+    "boards": PALETTE[:3],
 }
 _PAGE = {
     "ink": "var(--ink)",
