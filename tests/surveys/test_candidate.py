@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+import theodolite.surveys.candidate as module
 from theodolite.errors import BadInput
 from theodolite.nets import nets
 from theodolite.nets.load import load
@@ -109,3 +112,15 @@ def test_nets_that_would_share_a_name_are_refused(file, tmp_path):
 def test_a_constructor_that_needs_more_says_how_to_give_it(file):
     with pytest.raises(BadInput, match=r"'nets.py:Needs' needs 'hidden' to be built: give --arg hidden=VALUE"):
         candidate(f"{file}:Needs")
+
+
+def test_a_width_is_fitted_once_for_all_sections_and_anew_for_another_budget(monkeypatch):
+    fits = []
+    monkeypatch.setattr(module, "fit_budget", lambda net, budget, **sizes: fits.append(budget) or {"width": budget})
+    (lstm,) = candidates(["lstm"], DEFAULT, None, 8000, 1000)
+    asked = [lstm.measured(), lstm.measured(), lstm.shape(features=4), lstm.measured(tokens=4)]
+    assert {one["width"] for one in asked} == {8000}
+    assert fits == [8000] * 3  # four times asked, at three sizes
+    asked[0]["width"] = 1
+    assert replace(lstm, budget=500).measured()["width"] == 500
+    assert lstm.measured()["width"] == 8000

@@ -9,6 +9,7 @@ from typing import Any
 from theodolite.bench.plan import Net, source_of
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.instruments.rank.separation import separation_rank
+from theodolite.measurement import canonical
 from theodolite.nets.contract import nets
 from theodolite.nets.load import blueprint, load
 from theodolite.nets.size import count_parameters, fit_budget, own_name
@@ -29,6 +30,7 @@ class Candidate:
     given: Mapping[str, Any] = field(default_factory=dict)
     budget: int | None = None
     like: Candidate | None = None
+    _fitted: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def spelt(self) -> str:
@@ -58,7 +60,13 @@ class Candidate:
             return self.budget
 
     def shape(self, **sizes: Any) -> dict[str, Any]:
-        """Its arguments at these sizes, which are not among them."""
+        """Its arguments at these sizes, which are not among them; fitted once, whichever sections ask."""
+        asked = canonical(sizes)
+        if asked not in self._fitted:
+            self._fitted[asked] = self._fit(sizes)
+        return dict(self._fitted[asked])
+
+    def _fit(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
         target = self.target(**sizes)
         if target is None or not self.registered or own_name("width", nets[str(self.net)].arguments) is None:
             return dict(self.given)
