@@ -43,7 +43,9 @@ class Claim:
 
 
 _HOMES = (
-    "tensors.t1_to_t8_bounds",
+    "tensors.t1_t2_t3_rank",
+    "tensors.t4_t5_bounds",
+    "tensors.t6_t7_t8_bottlenecks",
     "tensors.t10_exact_law",
     "degree.p1_best_degree",
     "degree.p2_trained",

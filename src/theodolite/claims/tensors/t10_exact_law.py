@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite.claims.contract import Verdict, claim, outcome
+from theodolite.claims.tensors.rank_cell import TENSORS
 from theodolite.lab.cell import Cell, Row
 from theodolite.theory.attention_growth import base_depth, growth_lower_bound_log3
 from theodolite.theory.attention_rank import heads_deficit_depth_2, measured_law_depth_2
@@ -40,7 +41,7 @@ def _slope(log3: Any, width: int) -> float:
     "The generic separation rank, exactly: with d tokens a side or more, one head of full width has the cap at "
     "depth 1 and 2; at depth 2, H > 1 heads of width d/H stay binom(D − d²/H + 1, 2) below it, D = d(d+1)/2, and heads "
     "of one entry max(0, d(D − d) − binom(d+2, 3)) more; and log3 sep = D·L + O(1), not 2dL.",
-    "Tensors for deep learning theory, the gap between the bounds of Theorems 7.1 and 7.2 (open there)",
+    TENSORS + "the gap between the bounds of Theorems 7.1 and 7.2 (open there)",
     "Ranks over GF(p), part by part. (a) One head: depth 1 and 2 with d = 1 to 6 and depth 3 with d = 2 and 3 must "
     "reach the cap, which proves them. (b) Depth 2, heads of width d/H in eight shapes up to d = 6, and seven shapes "
     "with other heads: every part must equal the law. It fails if one rank differs. (c) Growth: at d = 4 with 1, 2 and "
