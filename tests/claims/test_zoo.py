@@ -15,7 +15,7 @@ from theodolite.claims.expressivity.g15_g16_g20_hierarchy import solved_length
 from theodolite.claims.tables.chomsky_published import SCORES as CHOMSKY
 from theodolite.claims.tables.universal_transformer_published import SCORES as UNIVERSAL
 from theodolite.lab.cell import Cell, Row
-from theodolite.lab.condition import TRAINING, lane
+from theodolite.lab.condition import TRAINING, condition
 from theodolite.lab.work import paired
 from theodolite.measures import measure
 from theodolite.nets import nets
@@ -47,7 +47,7 @@ def test_what_trains_is_as_many_cells_of_the_bench_as_the_rule_has_seeds(name, s
     """Cells of `learn`: stored, batched and resumed one by one, and found by a worker that knows the claim's nets."""
     training = [cell for cell in cells(name) if cell.measure == TRAINING]
     assert claims[name].heavy
-    counts = Counter(lane(cell.config) for cell in training)
+    counts = Counter(condition(cell.config) for cell in training)
     assert set(counts.values()) == {seeds}
     known = locations([claims[name]])
     for net in {cell.config["net"] for cell in training} - set(nets):
@@ -58,7 +58,7 @@ def test_what_trains_is_as_many_cells_of_the_bench_as_the_rule_has_seeds(name, s
 def test_the_length_solved_ends_at_the_first_that_is_not():
     assert solved_length([[2, 1.0], [1, 0.95], [4, 0.5], [8, 1.0]]) == 2
     assert solved_length([[1, 0.5], [2, 1.0]]) == 0
-    assert solved_length([[1, float("nan")]]) == 0
+    assert solved_length([[1, float("nan")]]) == solved_length([[1, None]]) == 0
 
 
 # G15

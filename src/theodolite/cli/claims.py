@@ -83,6 +83,7 @@ def check(
     from theodolite.errors import BadInput, Finding
     from theodolite.files import OutputFolder, check_writable, write_text
     from theodolite.lab.engines.by_name import default_workers
+    from theodolite.measurement import finite
     from theodolite.report.page.page import RenderedSection, render_page
     from theodolite.surveys.scoreboard import scoreboard
 
@@ -108,7 +109,7 @@ def check(
         section = RenderedSection("claims", "Theory scoreboard", scoreboard(results))
         folder.write("report.html", render_page("Theory scoreboard", "claims of the sources", [section], where, ()))
     if json:
-        print_json(results)
+        print_json(finite(results))
     else:
         from rich.console import Console
         from rich.markup import escape

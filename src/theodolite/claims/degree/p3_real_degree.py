@@ -160,12 +160,17 @@ def _is(config: Mapping[str, Any], features: int, net: _Trained) -> bool:
 def _worst(row: Row) -> float:
     """Of all targets, rates and seeds; what is no number is the worst."""
     errors = [e for by_rate in row["errors"].values() for seeds in by_rate for e in seeds]
-    return max(e if math.isfinite(e) else math.inf for e in errors)
+    return max(map(_error, errors))
 
 
-def _best_rate(by_rate: Sequence[Sequence[float]]) -> list[float]:
+def _error(stored: float | None) -> float:
+    """A store, like JSON, has None for what is no number."""
+    return stored if stored is not None and math.isfinite(stored) else math.inf
+
+
+def _best_rate(by_rate: Sequence[Sequence[float | None]]) -> list[float]:
     """Logarithms of the errors, seed by seed, at the rate where their mean is lowest."""
-    logs = [[math.log(e) if math.isfinite(e) else math.inf for e in seeds] for seeds in by_rate]
+    logs = [[math.log(_error(e)) for e in seeds] for seeds in by_rate]
     return min(logs, key=statistics.fmean)
 
 

@@ -5,7 +5,6 @@ Small versions of published tables: few steps, short inputs. `theodolite reprodu
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -272,11 +271,11 @@ def _stepper(config: Mapping[str, Any]) -> tuple[str, str]:
     return config["task_args"]["group"], named
 
 
-def solved_length(by_length: Sequence[Sequence[float]], bar: float = SOLVED) -> int:
+def solved_length(by_length: Sequence[Sequence[float | None]], bar: float = SOLVED) -> int:
     """The greatest length up to which, of those looked at, every score reaches the bar; 0 if the first does not."""
     reached = 0
     for length, score in sorted((int(n), s) for n, s in by_length):
-        if not (math.isfinite(score) and score >= bar):
+        if score is None or not score >= bar:  # one of a member that diverged is no number
             break
         reached = length
     return reached
