@@ -107,5 +107,5 @@ def test_members_of_a_claim_are_trained_together_and_kept_one_by_one(tmp_path, m
 
 @pytest.mark.parametrize("option", [{"workers": 0}, {"engine": "lokal"}])
 def test_options_that_make_no_sense_are_refused_before_anything_is_planned(option):
-    with pytest.raises(BadInput, match="workers must be|lokal"):
+    with pytest.raises(BadInput, match=r"workers must be|lokal"):
         check_claims(["T8"], **option)

@@ -35,6 +35,7 @@ def test_the_scoreboard_is_written_as_a_page_and_as_text(theodolite, tmp_path):
     page = (out / "report.html").read_text()
     assert "Theory scoreboard" in page
     assert "theodolite claims check T7 T8" in page
+    assert (out / "store.db").is_file()
     refused = theodolite("claims", "check", "T8", "--markdown", tmp_path / "nowhere" / "claims.md")
     assert refused.code == 2
     assert "make it first" in refused.err
