@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from theodolite import run_survey
+from theodolite import survey
 from theodolite.report.svg.chart import chart_svg
 
 NETS = ("mlp", "rnn", "lstm", "convolution", "transformer", "linear-transformer")
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=None)
     chosen = parser.parse_args()
     where = {"device": chosen.device, "workers": chosen.workers, "out": chosen.out}
-    found = run_survey(NETS, chosen.preset, only=["matrix"], **where)
+    found = survey(NETS, chosen.preset, only=["matrix"], **where)
     if found.failures:
         raise SystemExit("\n".join(found.failures))
     (section,) = found.sections

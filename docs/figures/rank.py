@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from theodolite import separation_rank
+from theodolite import rank
 from theodolite.theory.attention import attention_bounds
 
 BLUE, ORANGE, GREY, INK = "#1d5c9e", "#b94a00", "#6b7280", "#1f2933"
@@ -38,7 +38,7 @@ def measure() -> tuple[dict, dict, dict]:
 
 
 def _exact(net: str, partition: str, **shape: int) -> int:
-    result = separation_rank(net, partition=partition, repeats=1, **shape)
+    result = rank(net, partition=partition, repeats=1, **shape)
     if not result.saturated:
         raise SystemExit(f"{net} {shape} {partition}: the caption says that every rank equals its cap")
     return result.rank

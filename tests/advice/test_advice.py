@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from theodolite.advice.advice import advise_shape
+from theodolite.advice.advice import advise
 from theodolite.advice.configs import read_config
 from theodolite.advice.result import short
 from theodolite.errors import BadInput
@@ -18,7 +18,7 @@ from .shapes import ALBERT, GPT2, GPT3, LLAMA3, VIT_H
 
 
 def test_the_document_has_the_promised_fields():
-    found = json.loads(json.dumps(advise_shape(GPT2).to_json(), allow_nan=False))
+    found = json.loads(json.dumps(advise(GPT2).to_json(), allow_nan=False))
     promised = {"params", "params_by_part", "depth", "width", "regime", "recommended", "extrapolated", "bottlenecks"}
     assert promised | {"alternatives"} <= set(found)
     assert {"depth", "width", "heads", "depth_low", "depth_high"} <= set(found["recommended"])
@@ -29,30 +29,30 @@ def test_the_document_has_the_promised_fields():
 
 
 def test_bottlenecks_are_listed_with_kind_share_and_reason():
-    (one,) = advise_shape(ALBERT).to_json()["bottlenecks"]
+    (one,) = advise(ALBERT).to_json()["bottlenecks"]
     assert set(one) == {"kind", "redundant_share", "why"}
 
 
 def test_gpt2_is_shallower_and_gpt3_deeper_than_the_fit():
-    assert advise_shape(GPT2).regime.against_fit == "shallower"
-    assert advise_shape(GPT3).regime.against_fit == "deeper"
-    assert advise_shape(GPT3).recommendation.extrapolated
-    assert not advise_shape(GPT2).recommendation.extrapolated
-    assert "12 layers of width 768 are shallower" in advise_shape(GPT2).headline
+    assert advise(GPT2).regime.against_fit == "shallower"
+    assert advise(GPT3).regime.against_fit == "deeper"
+    assert advise(GPT3).recommendation.extrapolated
+    assert not advise(GPT2).recommendation.extrapolated
+    assert "12 layers of width 768 are shallower" in advise(GPT2).headline
 
 
 def test_regimes_follow_three_to_the_depth():
     tiny = {**GPT2, "n_embd": 96, "n_head": 4}
     for depth, theorem in ((4, "7.1"), (5, "7.2")):  # 3^4 < 96 < 3^5
-        assert advise_shape({**tiny, "n_layer": depth}).regime.theorem.startswith(theorem)
-    exact = advise_shape({**tiny, "n_embd": 81, "n_head": 3, "n_layer": 4})
+        assert advise({**tiny, "n_layer": depth}).regime.theorem.startswith(theorem)
+    exact = advise({**tiny, "n_embd": 81, "n_head": 3, "n_layer": 4})
     assert exact.regime.theorem.startswith("neither")
     assert exact.given is not None
     assert exact.given.lower_log3 is None
 
 
 def test_bounds_are_the_theorems_and_the_cap():
-    advice = advise_shape(GPT2)
+    advice = advise(GPT2)
     for rated in (advice.given, advice.advised, *advice.alternatives):
         shape = rated.shape
         bounds = attention_bounds(shape.depth, shape.width, shape.heads)
@@ -62,7 +62,7 @@ def test_bounds_are_the_theorems_and_the_cap():
 
 
 def test_inputs_of_low_rank_lower_the_cap_and_void_the_lower_bound():
-    full, low = advise_shape(GPT2), advise_shape(GPT2, embedding_rank=64)
+    full, low = advise(GPT2), advise(GPT2, embedding_rank=64)
     assert low.given is not None
     assert full.given is not None
     assert low.given.lower_log3 is None
@@ -70,7 +70,7 @@ def test_inputs_of_low_rank_lower_the_cap_and_void_the_lower_bound():
 
 
 def test_images_get_a_deeper_shape_and_a_warning():
-    language, image = advise_shape(VIT_H, modality="language"), advise_shape(VIT_H)
+    language, image = advise(VIT_H, modality="language"), advise(VIT_H)
     old, new = language.recommendation, image.recommendation
     ratio = (new.fitted_depth / new.fitted_width) / (old.fitted_depth / old.fitted_width)
     assert ratio == pytest.approx(10, rel=0.1)  # the tables make it not exactly ten
@@ -79,14 +79,14 @@ def test_images_get_a_deeper_shape_and_a_warning():
 
 
 def test_bytes_show_their_vocabulary_as_the_bottleneck():
-    advice = advise_shape(params="300M", modality="bytes")
+    advice = advise(params="300M", modality="bytes")
     assert [one.kind for one in advice.bottlenecks] == ["vocabulary"]
     assert advice.advised.shape.vocab == 256
 
 
 @pytest.mark.parametrize("text", ["1.3e9", "1.3B", 1.3e9, 1_300_000_000])
 def test_a_budget_is_met_embeddings_included(text):
-    advice = advise_shape(params=text, vocab=50257)
+    advice = advise(params=text, vocab=50257)
     assert advice.given is None
     assert advice.budget == 1_300_000_000
     assert advice.advised.shape.params == pytest.approx(1.3e9, rel=0.01)
@@ -95,19 +95,19 @@ def test_a_budget_is_met_embeddings_included(text):
 
 @pytest.mark.parametrize(("params", "vocab"), [(10**4, 16), (64_000, 64), (10**6, 256), (10**12, 50257), (10**15, 9)])
 def test_every_size_of_budget_gets_a_shape(params, vocab):
-    advice = advise_shape(params=params, vocab=vocab)
+    advice = advise(params=params, vocab=vocab)
     assert advice.advised.shape.params == pytest.approx(params, rel=0.15)
 
 
 def test_a_factored_embedding_is_counted():
-    advice = advise_shape(params="300M", vocab=50257, embedding_rank=128)
+    advice = advise(params="300M", vocab=50257, embedding_rank=128)
     width = advice.advised.shape.width
     assert advice.advised.shape.parts["embedding"] == 50257 * 128 + 2 * 128 * width
     assert [one.kind for one in advice.bottlenecks] == ["embedding-rank"]
 
 
 def test_context_sets_where_attention_is_costed():
-    short_, long = advise_shape(LLAMA3, context=10), advise_shape(LLAMA3, context=20)
+    short_, long = advise(LLAMA3, context=10), advise(LLAMA3, context=20)
     gained = long.judged.cost.inference_flops - short_.judged.cost.inference_flops
     assert gained == 4 * 32 * 4096 * 10
 
@@ -137,7 +137,7 @@ def test_context_sets_where_attention_is_costed():
 )
 def test_bad_input_is_one_sentence(arguments, sentence):
     with pytest.raises(BadInput, match=sentence) as caught:
-        advise_shape(**arguments)
+        advise(**arguments)
     assert "\n" not in str(caught.value)
 
 
@@ -161,7 +161,7 @@ def test_counts_as_people_say_them(count, text):
 def test_transformers_builds_the_advised_config_with_as_many_parameters(tmp_path, arguments, kind):
     transformers = pytest.importorskip("transformers")
     torch = pytest.importorskip("torch")
-    advice = advise_shape(**arguments)
+    advice = advise(**arguments)
     (tmp_path / "config.json").write_text(json.dumps(advice.config), encoding="utf-8")
     config = transformers.AutoConfig.from_pretrained(tmp_path)
     with torch.device("meta"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from theodolite.advice.advice import advise_shape
+from theodolite.advice.advice import advise
 from theodolite.advice.measure import Block, _peak, measure_shape
 from theodolite.errors import BadInput
 
@@ -59,7 +59,7 @@ def test_a_small_stack_is_built_whole_and_a_large_one_by_one_block(monkeypatch):
 
 def test_both_shapes_are_measured_and_reported(monkeypatch):
     monkeypatch.setattr("theodolite.advice.measure._SECONDS", 0.01)
-    advice = advise_shape(GPT2, context=4, measure=True)
+    advice = advise(GPT2, context=4, measure=True)
     assert advice.measured is not None
     assert list(advice.measured) == ["given", "advised"]
     assert advice.to_json()["measured"]["given"]["tokens"] == 4
@@ -67,4 +67,4 @@ def test_both_shapes_are_measured_and_reported(monkeypatch):
 
 def test_a_device_that_is_not_there_is_refused():
     with pytest.raises(BadInput, match="device"):
-        advise_shape(GPT2, measure=True, device="nowhere")
+        advise(GPT2, measure=True, device="nowhere")

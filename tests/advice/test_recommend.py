@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from theodolite.advice.advice import advise_shape
+from theodolite.advice.advice import advise
 from theodolite.advice.catalogue import models
 from theodolite.advice.recommend import Family, alternatives, recommend
 from theodolite.errors import BadInput
@@ -60,7 +60,7 @@ def test_no_buildable_shape_in_the_interval_is_nearer():
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.name)
 def test_every_public_model_is_advised_its_own_size(model):
     shape = model.shape
-    advice = advise_shape(model.config)
+    advice = advise(model.config)
     new, found = advice.advised.shape, advice.recommendation
     assert new.params == pytest.approx(shape.params, rel=0.05)
     assert found.depth_low <= new.depth <= found.depth_high
@@ -77,25 +77,25 @@ def test_every_public_model_is_advised_its_own_size(model):
 
 
 def test_most_public_models_are_advised_their_size_within_a_percent():
-    off = [abs(advise_shape(model.config).advised.shape.params / model.shape.params - 1) for model in models()]
+    off = [abs(advise(model.config).advised.shape.params / model.shape.params - 1) for model in models()]
     assert sum(share < 0.01 for share in off) / len(off) > 0.85
 
 
 def test_groups_of_heads_stay_about_as_large():
-    new = advise_shape(LLAMA3).advised.shape
+    new = advise(LLAMA3).advised.shape
     assert 3 <= new.heads / new.key_value_heads <= 5.5
     assert new.head_width == 128
 
 
 def test_layers_that_share_weights_keep_the_width_and_get_the_fits_depth():
-    advice = advise_shape(ALBERT)
+    advice = advise(ALBERT)
     assert advice.advised.shape.width == 4096
     assert advice.advised.shape.depth == round((math.log(4096) - 5.039) / 0.0555)
     assert advice.advised.shape.params == advice.judged.shape.params
 
 
 def test_attention_wider_than_the_network_goes():
-    new = advise_shape(T5_11B).advised.shape
+    new = advise(T5_11B).advised.shape
     assert new.attention_width <= new.width
     assert new.head_width == 128
     assert new.depth == new.decoder_depth + (new.depth - new.decoder_depth)
@@ -103,7 +103,7 @@ def test_attention_wider_than_the_network_goes():
 
 def test_a_shape_that_agrees_is_kept():
     gpt2_large = {**GPT2, "n_layer": 36, "n_embd": 1280, "n_head": 20}
-    advice = advise_shape(gpt2_large)
+    advice = advise(gpt2_large)
     assert advice.regime.against_fit == "agrees"
     assert advice.advised.shape is advice.recommendation.shape
     assert (advice.advised.shape.depth, advice.advised.shape.width) == (36, 1280)

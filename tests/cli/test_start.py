@@ -92,8 +92,9 @@ def test_an_internal_fault_is_one_line_and_exit_code_three(theodolite, monkeypat
 def test_public_names():
     import theodolite
 
-    assert len(theodolite.__all__) <= 12
-    for name in theodolite.__all__:
+    for name in dir(theodolite):
         assert getattr(theodolite, name) is not None
+    assert set(theodolite.__all__) < set(dir(theodolite))
+    assert theodolite.run_survey is theodolite.survey
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = theodolite.nothing

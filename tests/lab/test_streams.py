@@ -16,14 +16,14 @@ from theodolite.lab.work import Context, Update
 
 from .small_runs import MLP, RNN, checkpoints, keyed, net_file, rows_of
 
-LANES = {**MLP, "task": ["parity", "majority"], "task_args": {"bits": 5, "parity.relevant": 2}, "steps": 120}
+SIDE_BY_SIDE = {**MLP, "task": ["parity", "majority"], "task_args": {"bits": 5, "parity.relevant": 2}, "steps": 120}
 
 
 def test_groups_take_turns_and_give_the_rows_of_this_process(tmp_path):
     order: list[str] = []
     listener = Listener(update=lambda group, update: order.append(group.id))
-    found = learn(**LANES, out=tmp_path / "streams", engine="streams", workers=2, listener=listener)
-    assert keyed(found.rows) == rows_of(LANES, tmp_path / "here")
+    found = learn(**SIDE_BY_SIDE, out=tmp_path / "streams", engine="streams", workers=2, listener=listener)
+    assert keyed(found.rows) == rows_of(SIDE_BY_SIDE, tmp_path / "here")
     first, second = sorted(set(order))
     turns = sum(a != b for a, b in pairwise(order))
     assert turns > min(order.count(first), order.count(second)), "the groups were run one after the other"

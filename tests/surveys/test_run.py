@@ -12,7 +12,7 @@ from theodolite.lab.condition import TRAINING
 from theodolite.measures import measures
 from theodolite.nets import nets
 from theodolite.surveys.candidate import candidate, candidates
-from theodolite.surveys.run import DEFAULT, run_survey
+from theodolite.surveys.run import DEFAULT, survey
 from theodolite.surveys.section import Section, Setting, sections
 
 from .user_nets import write
@@ -65,8 +65,8 @@ def test_every_section_summarises_nothing_but_failures(name):
 
 
 def test_a_second_run_measures_nothing_and_answers_the_same(tmp_path):
-    first = run_survey("sum-of-products", out=tmp_path / "out")
-    again = run_survey("sum-of-products", out=tmp_path / "out")
+    first = survey("sum-of-products", out=tmp_path / "out")
+    again = survey("sum-of-products", out=tmp_path / "out")
     assert (first.reused, again.reused) == (0, again.asked)
     assert again.asked == first.asked > 4
     assert again.answers == first.answers
@@ -85,22 +85,22 @@ def test_an_interrupted_survey_goes_on_where_it_was(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_survey("sum-of-products", out=tmp_path / "out", listener=Listener(watch=stop))
-    again = run_survey("sum-of-products", out=tmp_path / "out")
+        survey("sum-of-products", out=tmp_path / "out", listener=Listener(watch=stop))
+    again = survey("sum-of-products", out=tmp_path / "out")
     assert seen
     assert 0 < again.reused < again.asked
 
 
 @pytest.mark.usefixtures("short_training")
 def test_a_users_net_is_measured_beside_built_in_ones(file, tmp_path):
-    survey = run_survey(f"{file}:Square", out=tmp_path / "out")
-    assert survey.nets == ("nets.py:Square", "mlp")
-    assert not survey.failures
-    exact = next(s for s in survey.sections if s.id == "separation-rank")
+    found = survey(f"{file}:Square", out=tmp_path / "out")
+    assert found.nets == ("nets.py:Square", "mlp")
+    assert not found.failures
+    exact = next(s for s in found.sections if s.id == "separation-rank")
     assert exact.summary.tables[0].rows[0]["left_right"] == 2 + 4  # 4 entries a side
-    asked = {net: {a.question for a in survey.answers if a.net == net} for net in survey.nets}
+    asked = {net: {a.question for a in found.answers if a.net == net} for net in found.nets}
     assert {q for q in asked["mlp"] if "layers" not in q} <= asked["nets.py:Square"]  # which has one layer
-    (rows,) = [s.rows for s in survey.sections if s.id == "learnability"]
+    (rows,) = [s.rows for s in found.sections if s.id == "learnability"]
     counts = {}
     for row in rows:
         counts.setdefault(row.cell.config["task"], {}).setdefault(row.cell.config["net"], row["parameters"])
@@ -109,28 +109,28 @@ def test_a_users_net_is_measured_beside_built_in_ones(file, tmp_path):
 
 
 def test_a_size_that_no_built_in_net_has_does_not_apply():
-    survey = run_survey("transformer", params=200)
-    assert not survey.answers
-    told = [reason for reason in survey.not_applicable if "not polynomial" not in reason]
+    found = survey("transformer", params=200)
+    assert not found.answers
+    told = [reason for reason in found.not_applicable if "not polynomial" not in reason]
     assert all("a budget of 200 parameters is too small" in reason for reason in told)
     assert len(told) == 6
 
 
 @pytest.mark.usefixtures("short_training")
 def test_a_net_that_fails_an_instrument_fails_there_alone(file):
-    survey = run_survey(f"{file}:Short", alone=True)
-    standing = {answer.question: answer for answer in survey.answers}
+    found = survey(f"{file}:Short", alone=True)
+    standing = {answer.question: answer for answer in found.answers}
     assert standing["Can it learn copy?"].standing == "failed"
     assert "more than eight tokens" in standing["Can it learn copy?"].text
     assert standing["Can it treat its tokens as a set?"].standing == "no"
     assert standing["Can it tie the halves of its input together?"].standing in ("yes", "no", "unknown")
-    assert any("more than eight tokens" in failure for failure in survey.failures)
+    assert any("more than eight tokens" in failure for failure in found.failures)
 
 
 @pytest.mark.usefixtures("short_training")
 def test_a_net_that_reads_ids_is_surveyed(file):
-    survey = run_survey(f"{file}:Ids", alone=True)
-    learnt = [a for a in survey.answers if a.question.startswith("Can it learn")]
+    found = survey(f"{file}:Ids", alone=True)
+    learnt = [a for a in found.answers if a.question.startswith("Can it learn")]
     assert len(learnt) == 5
     assert all(a.standing != "failed" for a in learnt)
 
@@ -138,45 +138,45 @@ def test_a_net_that_reads_ids_is_surveyed(file):
 @pytest.mark.usefixtures("short_training")
 def test_a_net_that_does_not_name_its_tokens_is_measured_on_tokens(file):
     """A GRU takes a batch of vectors for one sequence and forgets nothing across it: the wrong input shows at once."""
-    survey = run_survey(f"{file}:Recurrent", alone=True)
-    (row,) = next(section.rows for section in survey.sections if section.id == "sensitivity")
+    found = survey(f"{file}:Recurrent", alone=True)
+    (row,) = next(section.rows for section in found.sections if section.id == "sensitivity")
     alone = sensitivity(
         f"{file}:Recurrent", tokens=8, features=4, lengths=row.cell.config["lengths"], seed=row.cell.seed
     )
     assert row["value"] == pytest.approx(alone.value)
     assert row["value"] < -2
     assert row["diagnostics"]["profile"]["shape"] == "exponential"
-    assert any("does not name them: let its constructor have an argument 'tokens'" in r for r in survey.not_applicable)
+    assert any("does not name them: let its constructor have an argument 'tokens'" in r for r in found.not_applicable)
 
 
 def test_only_the_sections_that_are_named_are_run():
-    survey = run_survey("sum-of-products", only=["cost", "symmetry"])
-    assert [section.id for section in survey.sections] == ["cost", "symmetry"]
-    assert survey.command == "theodolite survey sum-of-products --only cost,symmetry --preset quick"
+    found = survey("sum-of-products", only=["cost", "symmetry"])
+    assert [section.id for section in found.sections] == ["cost", "symmetry"]
+    assert found.command == "theodolite survey sum-of-products --only cost,symmetry --preset quick"
     with pytest.raises(BadInput, match=r"no section is called 'costs': did you mean 'cost'"):
-        run_survey("sum-of-products", only=["costs"])
+        survey("sum-of-products", only=["costs"])
 
 
 def test_presets_names_and_arguments_are_strict(file, tmp_path):
     with pytest.raises(BadInput, match="quick, standard, full"):
-        run_survey("mlp", preset="fast")  # pyright: ignore[reportArgumentType]
+        survey("mlp", preset="fast")  # pyright: ignore[reportArgumentType]
     with pytest.raises(BadInput, match="no net is called 'conv'"):
-        run_survey("conv")
+        survey("conv")
     with pytest.raises(BadInput, match="no engine is called 'slrum'"):
-        run_survey("sum-of-products", engine="slrum")
+        survey("sum-of-products", engine="slrum")
     with pytest.raises(BadInput, match="name one, or leave --arg out"):
-        run_survey(args={"width": 3})
+        survey(args={"width": 3})
     with pytest.raises(BadInput, match=r"needs 'hidden'"):
-        run_survey(f"{file}:Needs")
+        survey(f"{file}:Needs")
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(BadInput, match=r"holds something else \('thesis.tex'\)"):
-        run_survey("sum-of-products", out=tmp_path)
+        survey("sum-of-products", out=tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_a_survey_says_how_to_make_it_again():
-    assert run_survey("sum-of-products").command == "theodolite survey sum-of-products --preset quick"
-    asked = run_survey("sum-of-products", args={"terms": 2}, params="2k", alone=True)
+    assert survey("sum-of-products").command == "theodolite survey sum-of-products --preset quick"
+    asked = survey("sum-of-products", args={"terms": 2}, params="2k", alone=True)
     assert asked.command == "theodolite survey sum-of-products --arg terms=2 --params 2k --alone --preset quick"
 
 

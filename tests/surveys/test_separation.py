@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from theodolite.lab.cell import Cell, Row
-from theodolite.surveys.run import run_survey
+from theodolite.surveys.run import survey
 from theodolite.surveys.section import Setting, sections
 from theodolite.surveys.separation import agrees
 
@@ -63,8 +63,8 @@ def test_theory_is_contradicted_by_a_rank_above_the_cap_or_an_exact_one_below_th
 
 
 def test_the_circuit_of_the_source():
-    survey = run_survey("conv-circuit")
-    (result,) = [section for section in survey.sections if section.id == "separation-rank"]
+    found = survey("conv-circuit")
+    (result,) = [section for section in found.sections if section.id == "separation-rank"]
     assert "2 left-right against 256 interleaved" in result.summary.headline
     (table,) = result.summary.tables
     assert [line["interleaved"] for line in table.rows] == [4, 16, 9, 81, 256]

@@ -30,7 +30,7 @@ CONTEXT = 2048
 """Tokens of context at which costs are computed, or the longest input where that is shorter."""
 
 
-def advise_shape(
+def advise(
     config: str | Path | Mapping[str, Any] | None = None,
     *,
     params: int | float | str | None = None,

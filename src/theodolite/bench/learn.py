@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from theodolite.bench.frames import frame
 from theodolite.bench.lengths import unseen_lengths
 from theodolite.bench.plan import Net, TrainingPlan, plan_training
+from theodolite.bench.settings import Evaluation, Saving, Training, merged
 from theodolite.bench.summary import flat, summarise
 from theodolite.bench.tracking import Board
 from theodolite.errors import BadInput
 from theodolite.instruments.state_size import state_size
 from theodolite.lab.campaign import Failure, Listener
 from theodolite.lab.cell import Row
-from theodolite.lab.engines.by_name import Cluster
 from theodolite.lab.running import Running
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context, weights_name
@@ -65,60 +65,51 @@ def learn(
     task: str | Sequence[str],
     *,
     seeds: int = 8,
-    lr: float | Sequence[float] = 1e-3,
-    weight_decay: float | Sequence[float] = 0.0,
-    steps: int = 2000,
+    seed: int = 0,
     params: int | str | None = None,
     shape: Mapping[str, Any] | None = None,
     task_args: Mapping[str, Any] | None = None,
-    batch: int = 64,
-    optimiser: str = "adamw",
-    momentum: float = 0.9,
-    clip: float | None = 1.0,
-    every: int | None = None,
-    rows: int = 32,
-    unseen: str | Sequence[int] | None = None,
-    to_the_end: bool = False,
-    checkpoint: str | Path | None = None,
-    chunk: int | None = None,
-    seed: int = 0,
-    out: str | Path | None = None,
-    keep_weights: bool = False,
-    save_every: float = 20.0,
-    device: str = "cpu",
-    engine: str = "local",
-    cluster: Cluster | None = None,
-    workers: int | None = None,
-    threads: int | None = None,
-    max_failures: int | None = None,
-    tensorboard: str | Path | None = None,
+    training: Training = Training(),
+    evaluation: Evaluation = Evaluation(),
+    saving: Saving = Saving(),
+    running: Running = Running(),
     listener: Listener | None = None,
+    **options: Any,
 ) -> Learning:
     """Train `seeds` members for every net, task, learning rate and weight decay, and see who solves what.
 
-    `net` is a built-in net, `file.py:Name`, or a class or function that builds a module. `out` is the folder of the
-    store: finished members are there at once and are never run again. Without it nothing is kept. `engine` says where
-    members run: `local` is this machine, with `workers` processes side by side; None runs everything in this one.
-    `ray` and `slurm` are a cluster, and `cluster` says which.
-    `chunk` members go through one batched call, 1 is the plain loop; unless given it is found by a short trial.
-    `checkpoint` evaluates those weights without training.
+    net:        a built-in net, `file.py:Name`, or a class or function that builds a module; or several
+    task:       a task's name, or several
+    seeds:      members per net, task and rates, with the seeds from `seed` on
+    params:     parameters per net, such as 64k: sets the width
+    shape:      arguments of the nets, such as {"depth": 2}
+    task_args:  fields of the tasks, such as {"bits": 8}; {"parity.bits": 8} for one of several
+    training:   how: `Training(steps=2000, lr=1e-3, weight_decay=0, batch=64, optimiser="adamw", …)`
+    evaluation: `Evaluation(every=None, rows=32, unseen=None, checkpoint=None)`
+    saving:     `Saving(keep_weights=False, save_every=20, tensorboard=None)`
+    running:    `Running(device="cpu", out=None, engine="local", workers=None, …)`: `out` is the folder of a store;
+                what is finished there is never run again; without `workers` all runs in this process
+    listener:   is told of progress and of failures
+    options:    any field of the four groups by its own name: `lr=3e-3`, `device="cuda"`, `out="runs"`
+
+    >>> found = learn("mlp", "majority", seeds=2, steps=60, lr=1e-2, task_args={"bits": 3}, shape={"width": 8}, chunk=2)
+    >>> found.summary[0]["members"], found.summary[0]["parameters"]
+    (2, 113)
     """
-    running = Running(device, out, engine, cluster or Cluster(), workers, threads)
+    training, evaluation, saving, running = merged([training, evaluation, saving, running], options)
     nets_, tasks_ = _listed(net), _listed(task)
     for name in tasks_:
         _ = tasks[name]
     _positive("seeds", seeds)
-    if chunk is not None:
-        _positive("chunk", chunk)
-    if keep_weights and out is None:
+    if saving.keep_weights and running.out is None:
         raise BadInput("weights are kept in the folder of the store: give out as well")
-    if checkpoint is not None:
-        seeds, steps, lr, weight_decay = 1, 0, 1e-3, 0.0
-    rule = Rule(name=optimiser, momentum=momentum, clip=clip)  # pyright: ignore[reportArgumentType]
-    rates = [Rates(float(a), float(b)) for a in _listed(lr) for b in _listed(weight_decay)]
+    if evaluation.checkpoint is not None:
+        seeds, training = 1, replace(training, steps=0, lr=1e-3, weight_decay=0.0)
+    rule = Rule(name=training.optimiser, momentum=training.momentum, clip=training.clip)  # pyright: ignore[reportArgumentType]
+    rates = [Rates(float(a), float(b)) for a in _listed(training.lr) for b in _listed(training.weight_decay)]
     budget = parse_budget(params) if isinstance(params, str) else params
-    every = every if every is not None else min(1000, max(10, steps // 50))
-    schedule = Schedule(steps, batch, every, rows, (), to_the_end)
+    every = evaluation.every if evaluation.every is not None else min(1000, max(10, training.steps // 50))
+    schedule = Schedule(training.steps, training.batch, every, evaluation.rows, (), training.to_the_end)
     planned = TrainingPlan()
     for one in nets_:
         for name in tasks_:
@@ -126,33 +117,32 @@ def learn(
             planned += plan_training(
                 one,
                 built,
-                schedule=replace(schedule, unseen=unseen_lengths(built, unseen)),
+                schedule=replace(schedule, unseen=unseen_lengths(built, evaluation.unseen)),
                 rule=rule,
                 rates=rates,
                 seeds=range(seed, seed + seeds),
                 shape=shape,
                 budget=budget,
-                checkpoint=checkpoint,
+                checkpoint=evaluation.checkpoint,
             )
     cells, locations = planned.cells, planned.locations
     if not cells:
         raise BadInput(f"no net fits a task here: {'; '.join(planned.skipped)}")
     with ExitStack() as stack:
-        board = stack.enter_context(Board(tensorboard)) if tensorboard is not None else None
+        board = None if saving.tensorboard is None else stack.enter_context(Board(saving.tensorboard))
         store = stack.enter_context(running.open())
         context = Context(
             checkpoints=store.checkpoints.resolve(),
             locations=locations,
-            save_every=save_every,
-            weights=_weights_folder(store) if keep_weights else None,
-            initial=None if checkpoint is None else Path(checkpoint).resolve(),
+            save_every=saving.save_every,
+            weights=_weights_folder(store) if saving.keep_weights else None,
+            initial=None if evaluation.checkpoint is None else Path(evaluation.checkpoint).resolve(),
             state_sizes={key: _state_size(store, *found) for key, found in planned.conditions.items()},
         )
-        settings = {} if chunk is None else {"chunk": chunk}
         listener = listener or Listener()
         if board is not None:
             listener = board.listening(listener)
-        outcome = running.run(cells, store, context, settings, listener, max_failures)
+        outcome = running.run(cells, store, context, listener=listener)
     found_rows = tuple(outcome.rows.values())
     return Learning(
         rows=found_rows,

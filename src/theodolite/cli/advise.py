@@ -42,7 +42,7 @@ def advise(
 ) -> None:
     """Judge a model's depth, width and heads before it is trained, or choose them for a budget of parameters."""
     prepare(threads if measure else None, verbose, log_file)
-    from theodolite.advice.advice import advise_shape
+    from theodolite.advice.advice import advise as judge
     from theodolite.files import OutputFolder, check_writable, write_text
 
     if plot is not None:
@@ -50,7 +50,7 @@ def advise(
 
         check_suffix(plot)
         check_writable(plot)
-    advice = advise_shape(
+    advice = judge(
         config,
         params=params,
         vocab=vocab,

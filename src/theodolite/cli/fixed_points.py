@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -61,24 +61,23 @@ def fixed_points(
     from theodolite.errors import BadInput
     from theodolite.files import check_writable, write_text
     from theodolite.instruments.fixed_points import fixed_points as instrument
-    from theodolite.instruments.fixed_points.load_map import load_map
 
     if basin is not None:
         if basin.suffix.lower() != ".svg":
             raise BadInput(f"the basin picture '{basin}' is drawn as SVG: give a file that ends in .svg")
         check_writable(basin)
-    f, size, cube = load_map(map, size, parse_arguments(arg))
-    ends = _numbers(within, "--within") if within is not None else cube
-    if len(ends) != 2:
+    ends = None if within is None else tuple(_numbers(within, "--within"))
+    if ends is not None and len(ends) != 2:
         raise BadInput(f"--within '{within}' is no range: write two numbers, as in --within=-1,1")
     given = None if x is None else torch.tensor(_numbers(x, "--x"), dtype=torch.float64)
-    options = {"size": size, "within": (ends[0], ends[1]), "tolerance": tolerance, "device": device}
-    found = instrument.fixed_points(f, given, starts=starts, steps=steps, seed=seed, **options)
+    options: dict[str, Any] = {"size": size, "within": ends, "tolerance": tolerance, "device": device}
+    options |= parse_arguments(arg)
+    found = instrument.fixed_points(map, given, starts=starts, steps=steps, seed=seed, **options)
     document = {"map": map, **found.to_json()}
     if basin is not None:
         from theodolite.report.svg.basin import draw_basin
 
-        plane = instrument.basin(f, given, steps=min(steps, 500), **options)
+        plane = instrument.basin(map, given, steps=min(steps, 500), **options)
         names = [f"{_kind(a.period)} at {_point(a.point)}" for a in plane.attractors]
         write_text(basin, draw_basin(plane.label, names, plane.within, f"Where starts of {map} end"))
         document["basin"] = str(basin)

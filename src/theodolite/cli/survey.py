@@ -74,7 +74,7 @@ def survey(
     from theodolite.lab.campaign import Listener
     from theodolite.lab.engines.by_name import default_workers
     from theodolite.report.page.page import RenderedSection, render_page
-    from theodolite.surveys.run import run_survey
+    from theodolite.surveys.run import survey as run_survey
     from theodolite.surveys.section import Preset
 
     with progress_bar() as bar:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from theodolite.errors import BadInput
 from theodolite.lab.campaign import Listener, Outcome, run_campaign
 from theodolite.lab.cell import Cell
 from theodolite.lab.engines.by_name import Cluster, check_engine, make_engine
@@ -29,9 +30,13 @@ class Running:
     cluster: Cluster = field(default_factory=Cluster)
     workers: int | None = None
     threads: int | None = None  # of each worker
+    chunk: int | None = None  # members of one batched call, 1 being the plain loop; found by a short trial otherwise
+    max_failures: int | None = None  # stop after so many failed cells
 
     def __post_init__(self) -> None:
         check_engine(self.engine, self.device, self.workers, self.cluster)
+        if self.chunk is not None and self.chunk < 1:
+            raise BadInput(f"chunk must be at least 1, not {self.chunk}")
 
     @contextmanager
     def open(self) -> Iterator[Store]:
@@ -47,11 +52,11 @@ class Running:
         context: Context,
         settings: Mapping[str, Any] | None = None,
         listener: Listener | None = None,
-        max_failures: int | None = None,
         weigh: Callable[[Cell], float] | None = None,
     ) -> Outcome:
         """`run_campaign` on this engine; `settings` say how groups are run, besides the device."""
         cluster = self.cluster.beside(self.out)
         engine = make_engine(self.engine, self.workers, self.threads, context.locations, self.device, cluster)
-        settings = {"device": self.device, **(settings or {})}
-        return run_campaign(cells, store, engine, context, settings, listener, max_failures, weigh)
+        chunk = {} if self.chunk is None else {"chunk": self.chunk}
+        settings = {"device": self.device, **chunk, **(settings or {})}
+        return run_campaign(cells, store, engine, context, settings, listener, self.max_failures, weigh)

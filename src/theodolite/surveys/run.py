@@ -1,4 +1,4 @@
-"""`run_survey`: plan the sections for the nets, measure what the store does not have, summarise."""
+"""`survey`: plan the sections for the nets, measure what the store does not have, summarise."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class _Planned:
     troubles: Mapping[str, str]
 
 
-def run_survey(
+def survey(
     nets: Sequence[Net] | Net = (),
     preset: Preset = "quick",
     *,

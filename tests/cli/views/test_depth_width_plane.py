@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from theodolite.advice.advice import advise_shape
+from theodolite.advice.advice import advise
 from theodolite.advice.catalogue import models
 from theodolite.cli.views.depth_width_plane import draw_plane
 from theodolite.report.svg.drawing import Labels, LogAxis
@@ -27,7 +27,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def picture() -> ElementTree.Element:
-    return ElementTree.fromstring(draw_plane(advise_shape(GPT2)))
+    return ElementTree.fromstring(draw_plane(advise(GPT2)))
 
 
 def markers(picture: ElementTree.Element, kind: str) -> Iterator[tuple[str, tuple[float, float]]]:
@@ -73,7 +73,7 @@ def test_markers_stand_where_the_ticks_say(picture):
 
 
 def test_it_has_a_title_a_description_and_nothing_from_outside(picture):
-    text = draw_plane(advise_shape(GPT2))
+    text = draw_plane(advise(GPT2))
     assert picture.get("role") == "img"
     assert "124M parameters" in picture.find(f"{SVG}desc").text  # type: ignore[union-attr, operator]
     assert not re.search(r"href|@import|url\((?!#)|<script", text)
@@ -84,7 +84,7 @@ def test_a_name_cannot_break_out_of_the_picture(tmp_path):
     folder = tmp_path / "<script>&"
     folder.mkdir()
     (folder / "config.json").write_text('{"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12}')
-    text = draw_plane(advise_shape(folder))
+    text = draw_plane(advise(folder))
     ElementTree.fromstring(text)
     assert "<script" not in text
 
@@ -99,7 +99,7 @@ def test_a_name_cannot_break_out_of_the_picture(tmp_path):
     ],
 )
 def test_shapes_far_from_all_models_are_still_inside(advice):
-    picture = ElementTree.fromstring(draw_plane(advise_shape(**advice)))
+    picture = ElementTree.fromstring(draw_plane(advise(**advice)))
     width, height = map(float, picture.get("viewBox", "").split()[2:])
     for _, (x, y) in markers(picture, "mark"):
         assert 70 <= x <= width - 20
@@ -128,7 +128,7 @@ def test_a_logarithmic_axis_has_equal_steps_for_equal_ratios():
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_never_scrolls_sideways_and_its_letters_stay_readable(chromium: Any, tmp_path: Path, width: int):
     path = tmp_path / "plane.html"
-    path.write_text(draw_plane(advise_shape(GPT2), html=True), encoding="utf-8")
+    path.write_text(draw_plane(advise(GPT2), html=True), encoding="utf-8")
     context = chromium.new_context(viewport={"width": width, "height": 844})
     page = context.new_page()
     page.goto(path.as_uri())
@@ -146,7 +146,7 @@ def test_the_page_never_scrolls_sideways_and_its_letters_stay_readable(chromium:
 @pytest.mark.parametrize("config", [GPT2, VIT, T5_11B], ids=lambda config: config["model_type"])
 def test_the_browser_draws_it_without_overlapping_labels(chromium: Any, tmp_path: Path, scheme: str, config: Any):
     path = tmp_path / "plane.html"
-    path.write_text(draw_plane(advise_shape(config), html=True), encoding="utf-8")
+    path.write_text(draw_plane(advise(config), html=True), encoding="utf-8")
     context = chromium.new_context(viewport={"width": 1100, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     asked, complaints = [], []

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput
 from theodolite.instruments.fixed_points.iteration import Iteration, attractors_of, iterate, jacobian, tangent
+from theodolite.instruments.fixed_points.load_map import load_map
 from theodolite.instruments.fixed_points.maps import named_map
 from theodolite.measurement import SCHEMA, Provenance, finite, seed_of
 from theodolite.statistics.intervals import mean_interval
@@ -80,28 +81,44 @@ class Basin:
 
 
 def fixed_points(
-    f: Callable[..., Any] | nn.Module,
+    map: str | Callable[..., Any] | nn.Module,
     x: Tensor | None = None,
     *,
-    size: int,
+    size: int | None = None,
     starts: int = 32,
     steps: int = 2000,
-    within: tuple[float, float] = (-1.0, 1.0),
+    within: tuple[float, float] | None = None,
     tolerance: float = 1e-9,
     longest_period: int = 64,
     seed: int = 0,
     device: str | torch.device = "cpu",
+    **arguments: Any,
 ) -> FixedPoints:
-    """Iterate f from starts drawn uniformly `within` a cube, in float64.
+    """Iterate a map from starts drawn uniformly within a cube, in float64: what does it come to?
 
-    f takes a batch z of (starts, size), as a network does, and x too where one is given, a vector or a batch of one per
-    start; it gives back the same shape, each start on its own.
+    map:            takes a batch z of (starts, size), as a network does, and x too where one is given; gives back the
+                    same shape, each start on its own. Or the name of one: logistic, tent, henon, …, `file.py:Name`
+    x:              handed to the map, a vector or a batch of one per start
+    size:           numbers in z; a named map knows its own
+    starts:         how many
+    steps:          applications of the map
+    within:         the range each entry of a start is drawn from; (-1, 1), or a named map's own
+    tolerance:      a change below this, relative to 1 + |z|, is none
+    longest_period: cycles longer than this are not looked for
+    seed:           of the starts
+    device:         cpu, cuda, …
+    arguments:      of a named map
+
+    >>> found = fixed_points("logistic", r=3.2, starts=8, steps=300)
+    >>> found.outcome, found.period
+    ('period', 2)
     """
     began = time.perf_counter()
+    f, size, usual = load_map(map, size, arguments)
     _check(size=size, starts=starts, steps=steps, longest_period=longest_period)
     device = resolve_device(device)
     generator = torch.Generator().manual_seed(seed_of(["fixed points", seed]))
-    low, high = _cube(within)
+    low, high = _cube(within or usual)
     z = (low + (high - low) * torch.rand(starts, size, generator=generator, dtype=torch.float64)).to(device)
     g = bound(f, x, z)
     found = iterate(g, z, steps, tolerance, longest_period)
@@ -133,24 +150,26 @@ def fixed_points(
 
 
 def basin(
-    f: Callable[..., Any] | nn.Module,
+    map: str | Callable[..., Any] | nn.Module,
     x: Tensor | None = None,
     *,
-    size: int,
+    size: int | None = None,
     grid: int = 101,
     steps: int = 500,
-    within: tuple[float, float] = (-1.0, 1.0),
+    within: tuple[float, float] | None = None,
     through: Tensor | None = None,
     directions: Tensor | None = None,
     tolerance: float = 1e-9,
     longest_period: int = 16,
     device: str | torch.device = "cpu",
+    **arguments: Any,
 ) -> Basin:
     """Starts on a square grid in the plane `through` a point along two `directions` (rows; the first two axes unless
     given; a map of one number has a line, whose rows are alike)."""
+    f, size, usual = load_map(map, size, arguments)
     _check(size=size, grid=grid, steps=steps, longest_period=longest_period)
     device = resolve_device(device)
-    low, high = _cube(within)
+    low, high = _cube(within or usual)
     line = torch.linspace(low, high, grid, dtype=torch.float64)
     axes = torch.eye(2, size, dtype=torch.float64) if directions is None else directions.double()
     if axes.shape != (2, size):

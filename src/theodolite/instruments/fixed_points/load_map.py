@@ -18,13 +18,17 @@ _WHOLE_SPACE = (-1.0, 1.0)
 
 
 def load_map(
-    name: str, size: int | None, arguments: Mapping[str, Any], seed: int = 0
+    name: str | Callable[..., Any] | nn.Module, size: int | None, arguments: Mapping[str, Any], seed: int = 0
 ) -> tuple[Callable[..., Any], int, tuple[float, float]]:
     """The map, the numbers in its z and the range its starts are drawn from.
 
     `file.py:Name` is a function of z, or of z and x, whose further arguments are given by name; an nn.Module; or a
-    class of one, which is built with those arguments, and with `size` if it asks for it.
+    class of one, which is built with those arguments, and with `size` if it asks for it. A map itself is taken as is.
     """
+    if not isinstance(name, str):
+        if size is None or arguments:
+            raise BadInput("a map that is not named has its arguments already: give size, how many numbers it takes")
+        return name, size, _WHOLE_SPACE
     if ":" not in name and not name.endswith(".py"):
         return named_map(name, size, **arguments)
     if size is None:
