@@ -87,6 +87,18 @@ class Best:
             kept.copy_(torch.where(better.view(-1, *[1] * (kept.dim() - 1)), weights[name].detach(), kept))
 
 
+def in_turn(*steps: Tensor) -> Batches:
+    """The batches of all steps, which are known before and stand along the first axis."""
+    done = 0
+
+    def batches(count: int) -> Tensors:
+        nonlocal done
+        done += count
+        return tuple(part[done - count : done] for part in steps)
+
+    return batches
+
+
 def singly(draw: Callable[[], Tensors]) -> Batches:
     """Blocks of batches that are drawn one by one."""
     return lambda count: tuple(torch.stack(parts) for parts in zip(*(draw() for _ in range(count)), strict=True))

@@ -54,6 +54,9 @@ class Rule:
         return row if self.early_epsilon else {k: v for k, v in row.items() if k != "early_epsilon"}
 
 
+ADAM = Rule(clip=None)
+
+
 @dataclass(frozen=True)
 class Rates:
     """Of one member."""

@@ -30,7 +30,7 @@ class Stacked:
     def named(self, vectors: Float[Tensor, "*member parameter"]) -> dict[str, Tensor]:
         """The parameters in a vector, or in each of many."""
         parts = torch.split(vectors, self.sizes, dim=-1)
-        shaped = lambda part, shape: part.reshape(*part.shape[:-1], *shape)
+        shaped = lambda part, shape: part.reshape((*part.shape[:-1], *shape))
         return {name: shaped(part, shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
     def outputs(self, members: Float[Tensor, "member parameter"], rows: Tensor, common: bool = False) -> Tensor:

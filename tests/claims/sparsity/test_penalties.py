@@ -7,9 +7,11 @@ import pytest
 import torch
 from sklearn.linear_model import Lasso, Ridge
 
-from theodolite.claims.sparsity.descent import Schedule, descend, whole
 from theodolite.claims.sparsity.penalties import Penalty, soft_threshold
+from theodolite.claims.sparsity.sparse_training import Examples, Plan, train_sparsely
 from theodolite.errors import BadInput
+from theodolite.training.optimiser import ADAM, Rule
+from theodolite.training.schedules import cosine
 
 W = frozenset({"w"})
 
@@ -27,14 +29,13 @@ def squares(weights, batch):
     return ((x @ weights["w"].unsqueeze(-1)).squeeze(-1) - y).square().mean(-1) / 2
 
 
-def fitted(penalty: Penalty, rule: str = "adam", steps: int = 700) -> np.ndarray:
+def fitted(penalty: Penalty, rule: Rule = ADAM, steps: int = 700) -> np.ndarray:
     x, y = regression()
     start = {"w": torch.ones(2, 8, dtype=torch.float64)}
-    schedule = Schedule(steps, 0.05, rule)  # pyright: ignore[reportArgumentType]
-    return descend(start, squares, whole(x, y), schedule, penalty, W)["w"].numpy()
+    return train_sparsely(start, squares, Examples(x, y), Plan(steps, 0.05, rule), penalty, W)["w"].numpy()
 
 
-@pytest.mark.parametrize("rule", ["adam", "sgd"])
+@pytest.mark.parametrize("rule", [ADAM, Rule("sgd", clip=None)], ids=["adam", "sgd"])
 def test_the_proximal_step_finds_the_lasso_of_every_member_with_its_exact_zeros(rule):
     strengths = (0.1, 0.4)
     found = fitted(Penalty("l1", strengths), rule)
@@ -59,15 +60,15 @@ def test_l2_finds_ridge_and_no_weight_is_zero():
 def test_a_member_moves_as_torch_moves_it_alone(kind):
     x, y = regression()
     strength = 0.0 if kind == "none" else 0.05
-    schedule = Schedule(50, 0.03)
+    plan = Plan(50, 0.03)
     start = torch.linspace(-1, 1, 16, dtype=torch.float64).view(2, 8)
-    found = descend({"w": start}, squares, whole(x, y), schedule, Penalty(kind, strength), W)["w"]
+    found = train_sparsely({"w": start}, squares, Examples(x, y), plan, Penalty(kind, strength), W)["w"]
     for member in range(2):
         w = start[member].clone().requires_grad_()
         make = torch.optim.AdamW if kind == "decay" else torch.optim.Adam
         optimiser = make([w], lr=1.0, weight_decay=strength)
         for step in range(50):
-            optimiser.param_groups[0]["lr"] = schedule.rate(step)
+            optimiser.param_groups[0]["lr"] = 0.03 * cosine(50)(step + 1)
             optimiser.zero_grad()
             ((x[member] @ w - y[member]).square().mean() / 2).backward()
             optimiser.step()
@@ -76,13 +77,13 @@ def test_a_member_moves_as_torch_moves_it_alone(kind):
 
 def test_beta_lasso_follows_its_published_steps():
     x, y = regression()
-    schedule, strength, beta = Schedule(40, 0.05, "sgd", momentum=0.0), 0.02, 10.0
+    plan, strength, beta = Plan(40, 0.05, Rule("sgd", momentum=0.0, clip=None)), 0.02, 10.0
     start = torch.linspace(-1, 1, 16, dtype=torch.float64).view(2, 8)
-    found = descend({"w": start}, squares, whole(x, y), schedule, Penalty("beta-lasso", strength, beta), W)["w"]
+    found = train_sparsely({"w": start}, squares, Examples(x, y), plan, Penalty("beta-lasso", strength, beta), W)["w"]
     w = start.clone()
     for step in range(40):
         gradient = torch.einsum("mei,me->mi", x, torch.einsum("mei,mi->me", x, w) - y) / 60
-        w = w - schedule.rate(step) * (gradient + strength * torch.sign(w))
+        w = w - 0.05 * cosine(40)(step + 1) * (gradient + strength * torch.sign(w))
         w = torch.where(w.abs() < beta * strength, 0.0, w)
     torch.testing.assert_close(found, w, atol=1e-12, rtol=0)
     assert (found == 0).any()
@@ -102,17 +103,17 @@ def test_a_masked_weight_stays_zero_and_what_was_passed_in_is_left_alone():
     start = torch.ones(2, 8, dtype=torch.float64)
     mask = torch.ones(2, 8, dtype=torch.bool)
     mask[0, 0] = mask[1, 3] = False
-    found = descend({"w": start}, squares, whole(x, y), Schedule(30, 0.05), masks={"w": mask})["w"]
+    found = train_sparsely({"w": start}, squares, Examples(x, y), Plan(30, 0.05), masks={"w": mask})["w"]
     assert ((found == 0) == ~mask).all()
     assert (start == 1).all()
 
 
 def test_a_schedule_in_two_parts_is_one_schedule_for_plain_descent():
     x, y = regression()
-    start, schedule = {"w": torch.ones(2, 8, dtype=torch.float64)}, Schedule(20, 0.05, "sgd", momentum=0.0)
-    once = descend(start, squares, whole(x, y), schedule)
-    half = descend(start, squares, whole(x, y), schedule, end=8)
-    torch.testing.assert_close(descend(half, squares, whole(x, y), schedule, begin=8), once)
+    start, plan = {"w": torch.ones(2, 8, dtype=torch.float64)}, Plan(20, 0.05, Rule("sgd", momentum=0.0, clip=None))
+    once = train_sparsely(start, squares, Examples(x, y), plan)
+    half = train_sparsely(start, squares, Examples(x, y), plan, end=8)
+    torch.testing.assert_close(train_sparsely(half, squares, Examples(x, y), plan, begin=8), once)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +122,8 @@ def test_a_schedule_in_two_parts_is_one_schedule_for_plain_descent():
         (lambda: Penalty("l3"), "l3"),  # pyright: ignore[reportArgumentType]
         (lambda: Penalty("l1", -1.0), "-1.0"),
         (lambda: Penalty("l1", (0.1, float("nan"))), "nan"),
-        (lambda: Schedule(0, 0.1), "0"),
-        (lambda: Schedule(10, 0.1, "adagrad"), "adagrad"),  # pyright: ignore[reportArgumentType]
+        (lambda: Plan(0, 0.1), "0"),
+        (lambda: Plan(10, -0.1), "-0.1"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(make, named):

@@ -12,12 +12,11 @@ from torch import nn
 from theodolite.claims.sparsity import dense
 from theodolite.claims.sparsity.density_study import first_constituents
 from theodolite.claims.sparsity.embedding import embed, run_convolution, start_convolution
-from theodolite.claims.sparsity.graph_study import Members, shaped, target_points
+from theodolite.claims.sparsity.graph_study import shaped, target_points
 from theodolite.claims.sparsity.images import labelled
 from theodolite.errors import BadInput
 from theodolite.graphs.families import named_graph
 from theodolite.measures import measure
-from theodolite.nets.compositional_net import GraphNet
 
 CPU = torch.device("cpu")
 TREE = {
@@ -59,22 +58,6 @@ def test_an_embedded_convolution_is_the_same_function_and_that_of_conv2d(pooled)
         truth = features @ weights["1.weight"][member] + weights["1.bias"][member]
         torch.testing.assert_close(said[member], truth, atol=1e-5, rtol=1e-5)
     assert float((embed(weights)["0.weight"] != 0).float().mean()) == pytest.approx(9 / 64)
-
-
-def test_stacked_graph_nets_are_graph_nets():
-    graph = named_graph("binary-tree", 4)
-    members = Members(graph, 5, 1, 3, 0, CPU)
-    x = torch.randn(3, 8, 4, generator=generator())
-    said = members.run(members.weights, x)
-    for member in range(3):
-        net = GraphNet(graph, width=5)
-        with torch.no_grad():
-            for name, parameter in net.named_parameters():
-                kind, place, shape = members.places[name]
-                parameter.copy_(members.weights[kind][member, place].view(shape))
-        torch.testing.assert_close(said[member], net(x[member]).squeeze(-1))
-    counted = sum(w.shape[1] for w in members.weights.values())
-    assert counted == members.parameters == sum(p.numel() for p in GraphNet(graph, width=5).parameters())
 
 
 def test_rivals_learn_the_same_functions_from_the_same_points():

@@ -22,6 +22,9 @@ from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.measurement import seed_of
+from theodolite.training.loop import train
+from theodolite.training.optimiser import ADAM, Rates
+from theodolite.training.schedules import cosine
 
 _CELLS = 32  # of each side in the fit of a single product
 _SPIKE = 2  # cells along each side of the spike
@@ -108,7 +111,7 @@ def measure_loss_minimiser(config: Mapping[str, Any], seed: int) -> dict[str, An
     target = smooth + spike
     found = {}
     for loss in ("absolute", "square"):
-        fit = _train(target, loss, config["members"], generator)
+        fit = _trained(target, loss, config["members"], generator)
         rest = target - fit
         found[loss] = {
             "d1": _mean(rest.abs().mean((1, 2)) / target.abs().mean()),
@@ -119,22 +122,14 @@ def measure_loss_minimiser(config: Mapping[str, Any], seed: int) -> dict[str, An
     return found
 
 
-def _train(target: Tensor, loss: str, members: int, generator: torch.Generator) -> Tensor:
+def _trained(target: Tensor, loss: str, members: int, generator: torch.Generator) -> Tensor:
     """(member, row, column) after training."""
     shape = (members, _CELLS)
-    u, v = (
-        (0.5 + 0.5 * torch.rand(shape, generator=generator, dtype=torch.float64)).requires_grad_() for _ in range(2)
-    )
-    optimiser = torch.optim.Adam([u, v], lr=0.05)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, _STEPS)
-    for _ in range(_STEPS):
-        rest = target - u[:, :, None] * v[:, None]
-        value = (rest.abs() if loss == "absolute" else rest.square()).mean((1, 2)).sum()
-        optimiser.zero_grad()
-        value.backward()
-        optimiser.step()
-        schedule.step()
-    return (u[:, :, None] * v[:, None]).detach()
+    start = {name: 0.5 + 0.5 * torch.rand(shape, generator=generator, dtype=torch.float64) for name in ("u", "v")}
+    product = lambda weights: weights["u"][:, :, None] * weights["v"][:, None]
+    size = torch.abs if loss == "absolute" else torch.square
+    error = lambda weights, _: size(target - product(weights)).mean((1, 2))
+    return product(train(start, error, steps=_STEPS, rule=ADAM, rates=Rates(0.05), schedule=cosine(_STEPS)))
 
 
 def _cosine(fit: Tensor, other: Tensor) -> Tensor:

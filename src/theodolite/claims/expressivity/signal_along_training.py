@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.func import functional_call
 
 from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput
@@ -20,6 +21,9 @@ from theodolite.measurement import SCHEMA, Provenance, finite
 from theodolite.nets.contract import positive
 from theodolite.tasks.contract import make_task
 from theodolite.theory.gradient import variance_bound
+from theodolite.training.loop import singly, train
+from theodolite.training.optimiser import ADAM, Rates, Rule
+from theodolite.training.step import Weights
 
 _BATCH_SEED = 1_000_003  # keeps the data's stream apart from the weights'
 
@@ -95,41 +99,57 @@ def signal_along(
     inputs = cube(bits, torch.float32, where)
     answers = inputs[:, :relevant].prod(dim=1)
     target = number_of(tuple(range(relevant)))
-    weights = [p for p in module.parameters() if p.requires_grad]
-    make = torch.optim.SGD if optimiser == "sgd" else torch.optim.Adam
-    stepper = make(weights, lr=learning_rate)
+    trained = {n: p for n, p in module.named_parameters() if p.requires_grad}
     generator = torch.Generator(device=where).manual_seed(seed + _BATCH_SEED)
     count = max(1, checkpoints) if isinstance(checkpoints, int) else 0
     asked = [round(steps * i / count) for i in range(count + 1)] if isinstance(checkpoints, int) else checkpoints
     wanted = {0, steps, *asked}
     found = []
-    for step in range(steps + 1):
-        if step in wanted:
-            gradients = example_gradients(module, inputs, name)
-            spectrum = parity_spectrum(gradients, loss, chosen)
-            bound = variance_bound(spectrum.gradient_power, chosen.members)
-            right = (gradients.outputs * answers > 0).float().mean()
-            found.append(
-                Checkpoint(
-                    step=step,
-                    accuracy=float(right),
-                    loss=float(mean_loss(gradients.outputs, answers, loss)),
-                    variance=spectrum.variance,
-                    bound=bound,
-                    ratio=spectrum.variance / bound if bound else 0.0,
-                    target=float(spectrum.power[target]),
-                    by_degree=tuple(spectrum.by_degree.tolist()),
-                    identity_error=spectrum.identity_error,
-                )
-            )
-        if step == steps:
-            break
-        drawn = task.sample(1, batch, None, generator)
-        stepper.zero_grad()
-        mean_loss(module(drawn.inputs[0]).reshape(-1), drawn.targets[0, :, 0], loss).backward()
-        stepper.step()
-        if progress:
+
+    def look(step: int, weights: Weights) -> None:
+        if progress and step:
             progress("training", 1 / steps)
+        if step not in wanted:
+            return
+        with torch.no_grad():
+            for own, parameter in trained.items():
+                parameter.copy_(weights[own][0])
+        gradients = example_gradients(module, inputs, name)
+        spectrum = parity_spectrum(gradients, loss, chosen)
+        bound = variance_bound(spectrum.gradient_power, chosen.members)
+        right = (gradients.outputs * answers > 0).float().mean()
+        found.append(
+            Checkpoint(
+                step=step,
+                accuracy=float(right),
+                loss=float(mean_loss(gradients.outputs, answers, loss)),
+                variance=spectrum.variance,
+                bound=bound,
+                ratio=spectrum.variance / bound if bound else 0.0,
+                target=float(spectrum.power[target]),
+                by_degree=tuple(spectrum.by_degree.tolist()),
+                identity_error=spectrum.identity_error,
+            )
+        )
+
+    def draw() -> tuple[Tensor, Tensor]:
+        drawn = task.sample(1, batch, None, generator)
+        return drawn.inputs[0], drawn.targets[0, :, 0]
+
+    def losses(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
+        outputs = functional_call(module, {own: w[0] for own, w in weights.items()}, (batch[0],))
+        return mean_loss(outputs.reshape(-1), batch[1], loss)[None]
+
+    train(
+        {own: p.detach()[None] for own, p in trained.items()},
+        losses,
+        singly(draw),
+        steps=steps,
+        rule=Rule("sgd", momentum=0.0, clip=None) if optimiser == "sgd" else ADAM,
+        rates=Rates(learning_rate),
+        looks=range(steps + 1) if progress else wanted,
+        look=look,
+    )
     return SignalAlong(
         net=name,
         bits=bits,

@@ -20,6 +20,9 @@ from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.measurement import seed_of
 from theodolite.theory.isometry import equiangular, least_constant
+from theodolite.training.loop import in_turn, train
+from theodolite.training.optimiser import ADAM, Rates
+from theodolite.training.schedules import cosine
 
 _ORDER = 3  # the order whose constant is descended on: all supports are tried in every step
 
@@ -54,20 +57,26 @@ def key_weights(
     kept = sizes > 1e-9 * sizes[0]
     left, sizes, right = left[:, kept], sizes[kept], right[kept]
     start = torch.randn(len(sizes), rank, generator=generator, dtype=tokens.dtype, device=tokens.device)
-    weights = (start / (left @ start).norm(dim=1).mean()).requires_grad_()
     chosen = supports(len(tokens), _ORDER, tokens.device)
-    optimiser = torch.optim.Adam([weights], lr=0.02)
-    fall = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for step in range(steps):
-        columns = left @ weights
+    sharpness = 10.0 * 30.0 ** (torch.arange(steps, dtype=tokens.dtype, device=tokens.device) / steps)
+
+    def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
+        columns, (sharp,) = left @ weights["keys"][0], batch
         values = torch.linalg.eigvalsh(blocks(columns @ columns.T, chosen))
         off = torch.stack((1 - values[:, 0], values[:, -1] - 1)).flatten()
-        sharp = 10.0 * 30.0 ** (step / steps)
-        optimiser.zero_grad()
-        (torch.logsumexp(sharp * off, dim=0) / sharp).backward()
-        optimiser.step()
-        fall.step()
-    return right.T @ (weights.detach() / sizes[:, None])
+        return (torch.logsumexp(sharp * off, dim=0) / sharp)[None]
+
+    found = train(
+        {"keys": (start / (left @ start).norm(dim=1).mean())[None]},
+        loss,
+        in_turn(sharpness),
+        steps=steps,
+        rule=ADAM,
+        rates=Rates(0.02),
+        schedule=cosine(steps),
+        graphs=False,  # eigenvalues wait for the device
+    )
+    return right.T @ (found["keys"][0] / sizes[:, None])
 
 
 def measure_attention_isometry(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from theodolite.claims.sparsity.descent import Weights
+from theodolite.training.step import Weights
 
 
 def start(sizes: Sequence[int], members: int, generator: torch.Generator) -> Weights:

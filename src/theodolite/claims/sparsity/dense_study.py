@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from theodolite.claims.sparsity import dense
-from theodolite.claims.sparsity.descent import Masks, Schedule, Weights, descend, drawn, whole
 from theodolite.claims.sparsity.images import Labelled, labelled
 from theodolite.claims.sparsity.locality import against_chance, distances, neighbours
 from theodolite.claims.sparsity.penalties import Penalty
 from theodolite.claims.sparsity.pruning import Pruning, iterate, thin
+from theodolite.claims.sparsity.sparse_training import Examples, Masks, Plan, train_sparsely
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
+from theodolite.training.step import Weights
 
 FIRST = "0.weight"
 METHODS = ("l1", "beta-lasso", "imp")
@@ -57,23 +58,23 @@ class _Trainer:
 
     def __init__(self, config: Mapping[str, Any], data: Labelled, generator: torch.Generator) -> None:
         self.config, self.data, self.generator = config, data, generator
-        self.schedule = Schedule(config["steps"], config["lr"])
+        self.plan = Plan(config["steps"], config["lr"])
 
     def train(
         self, weights: Weights, penalty: Penalty, masks: Masks | None = None, begin: int = 0, end: int | None = None
     ) -> Weights:
         """Drawn batches; under a penalty that cuts, all examples in the last quarter: noise keeps weights alive."""
-        names, steps = dense.matrices(weights), self.schedule.steps
+        names, steps = dense.matrices(weights), self.plan.steps
         late = steps - steps // 4 if penalty.kind in ("l1", "beta-lasso") else steps
         end = steps if end is None else end
         phases = (
-            (begin, min(late, end), drawn(*self.data.train, self.config["batch"], self.generator)),
-            (max(late, begin), end, whole(*self.data.train)),
+            (begin, min(late, end), Examples(*self.data.train, self.config["batch"], self.generator)),
+            (max(late, begin), end, Examples(*self.data.train)),
         )
-        for first, last, batches in phases:
+        for first, last, examples in phases:
             if first < last:
-                weights = descend(
-                    weights, dense.cross_entropy, batches, self.schedule, penalty, names, masks, first, last
+                weights = train_sparsely(
+                    weights, dense.cross_entropy, examples, self.plan, penalty, names, masks, first, last
                 )
         return weights
 
@@ -84,7 +85,7 @@ class _Trainer:
 
     def imp(self, weights: Weights, rounds: int) -> Weights:
         """The last round of pruning, layer by layer, with ℓ₂ as strong as without pruning."""
-        penalty, steps = Penalty("l2", self.config["l2"]), self.schedule.steps
+        penalty, steps = Penalty("l2", self.config["l2"]), self.plan.steps
         plan = Pruning(rounds, 0.3, rewind=steps // 20, scope="layer")
         last = weights
         for found in iterate(

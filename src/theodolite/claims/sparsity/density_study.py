@@ -10,15 +10,16 @@ import torch
 from torch import Tensor
 
 from theodolite.claims.sparsity import dense
-from theodolite.claims.sparsity.descent import Batches, Loss, Schedule, Weights, descend, drawn
 from theodolite.claims.sparsity.graph_study import target_points
 from theodolite.claims.sparsity.images import labelled
 from theodolite.claims.sparsity.locality import against_chance, siblings
 from theodolite.claims.sparsity.penalties import Penalty
 from theodolite.claims.sparsity.pruning import Pruned, Pruning, iterate
+from theodolite.claims.sparsity.sparse_training import Examples, Plan, train_sparsely
 from theodolite.device import resolve_device
 from theodolite.graphs.families import named_graph
 from theodolite.graphs.graph import CompositionalGraph
+from theodolite.training.step import Loss, Weights
 
 FIRST = "0.weight"
 
@@ -29,14 +30,14 @@ def measure_accuracy_by_density(config: Mapping[str, Any], seed: int, device: st
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
     data = labelled(config["data"], config["seeds"], config["examples"], generator, config["random"])
     initial = dense.start([data.inputs, *config["widths"], data.classes], config["seeds"], generator)
-    batches = drawn(*data.train, config["batch"], generator)
+    examples = Examples(*data.train, config["batch"], generator)
     rows = [
         {
             "density": found.density,
             "train": dense.accuracy(found.weights, *data.train),
             "test": dense.accuracy(found.weights, *data.test),
         }
-        for found in _rounds(config, initial, dense.cross_entropy, batches)
+        for found in _rounds(config, initial, dense.cross_entropy, examples)
     ]
     return {"chance": 1 / data.classes, "rounds": rows}
 
@@ -52,7 +53,7 @@ def measure_tree_pruning(config: Mapping[str, Any], seed: int, device: str) -> d
     truth = named_graph(config["truth"], config["variables"])
     parts = target_points(truth, config["targets"], config["seeds"], config["points"], where)
     initial = dense.start([config["variables"], *config["widths"], 1], config["seeds"], generator)
-    batches = drawn(*parts["train"], config["batch"], generator)
+    examples = Examples(*parts["train"], config["batch"], generator)
     kernel, own = siblings(first_constituents(truth), config["variables"]), np.random.default_rng(seed)
     rows = [
         {
@@ -63,7 +64,7 @@ def measure_tree_pruning(config: Mapping[str, Any], seed: int, device: str) -> d
                 against_chance(mask, {"purity": kernel}, own)["purity"].to_json() for mask in _units(found.masks[FIRST])
             ],
         }
-        for found in _rounds(config, initial, dense.square_error, batches)
+        for found in _rounds(config, initial, dense.square_error, examples)
     ]
     return {"rounds": rows}
 
@@ -74,15 +75,15 @@ def first_constituents(graph: CompositionalGraph) -> list[list[int]]:
     return [[place[name] for name in node.inputs] for node in graph.nodes if graph.level[node.name] == 1]
 
 
-def _rounds(config: Mapping[str, Any], initial: Weights, loss: Loss, batches: Batches) -> Iterator[Pruned]:
-    schedule, penalty = Schedule(config["steps"], config["lr"]), Penalty("l2", config["l2"])
+def _rounds(config: Mapping[str, Any], initial: Weights, loss: Loss, examples: Examples) -> Iterator[Pruned]:
+    plan, penalty = Plan(config["steps"], config["lr"]), Penalty("l2", config["l2"])
     names = dense.matrices(initial)
-    plan = Pruning(config["rounds"], config["share"], rewind=config["steps"] // 20)
+    pruning = Pruning(config["rounds"], config["share"], rewind=config["steps"] // 20)
 
     def train(weights: Weights, masks: Mapping[str, Tensor], begin: int, end: int) -> Weights:
-        return descend(weights, loss, batches, schedule, penalty, names, masks, begin, end)
+        return train_sparsely(weights, loss, examples, plan, penalty, names, masks, begin, end)
 
-    return iterate(initial, names, train, plan, config["steps"])
+    return iterate(initial, names, train, pruning, config["steps"])
 
 
 def _units(mask: Tensor) -> np.ndarray:

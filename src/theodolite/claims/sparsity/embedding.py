@@ -15,10 +15,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from theodolite.claims.sparsity import dense
-from theodolite.claims.sparsity.descent import Schedule, Weights, descend, drawn
 from theodolite.claims.sparsity.images import labelled
 from theodolite.claims.sparsity.penalties import Penalty
+from theodolite.claims.sparsity.sparse_training import Examples, Plan, train_sparsely
 from theodolite.device import resolve_device
+from theodolite.training.step import Weights
 
 SIDE = 8  # of the images
 WINDOW = 3
@@ -32,12 +33,12 @@ def measure_embedded_convolution(config: Mapping[str, Any], seed: int, device: s
     """
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
     data = labelled(config["data"], config["seeds"], config["examples"], generator)
-    penalty, schedule = Penalty("l2", config["l2"]), Schedule(config["steps"], config["lr"])
-    batches = drawn(*data.train, config["batch"], generator)
+    penalty, plan = Penalty("l2", config["l2"]), Plan(config["steps"], config["lr"])
+    examples = Examples(*data.train, config["batch"], generator)
 
     def train(weights: Weights, convolutional: bool, begin: int = 0, end: int | None = None) -> Weights:
         loss = _convolutional_loss if convolutional else dense.cross_entropy
-        return descend(weights, loss, batches, schedule, penalty, dense.matrices(weights), None, begin, end)
+        return train_sparsely(weights, loss, examples, plan, penalty, dense.matrices(weights), None, begin, end)
 
     initial = start_convolution(config["channels"], data.classes, config["seeds"], config["pooled"], generator)
     early = train(initial, True, 0, config["early"])

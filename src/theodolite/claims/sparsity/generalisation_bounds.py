@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -24,6 +24,9 @@ from theodolite.theory.generalisation import (
     sparse_complexity,
     spectral_complexity,
 )
+from theodolite.training.loop import train
+from theodolite.training.optimiser import ADAM, Rates
+from theodolite.training.schedules import cosine
 
 KINDS = ("graph", "convolution", "dense")
 _FEATURES = 2  # the token and a 1
@@ -80,7 +83,7 @@ def layered(kind: str, tokens: int, width: int, seeds: int, generator: torch.Gen
         outputs = width if number < depth else 1
         own = 1 if kind == "convolution" else count
         start = torch.randn(seeds, own, fan_in * below, outputs, generator=generator, device=generator.device)
-        weights.append((start * math.sqrt(2 / (fan_in * below))).requires_grad_())
+        weights.append(start * math.sqrt(2 / (fan_in * below)))
         below = outputs
     return Layered(weights, fan_ins, tokens)
 
@@ -109,39 +112,41 @@ def measure_generalisation_bounds(config: Mapping[str, Any], seed: int, device: 
     value = target(x, constituents)
     y = torch.where(value > value.median(dim=1, keepdim=True).values, 1.0, -1.0)
     x = torch.stack((x, torch.ones_like(x)), dim=-1)
-    train, test = (x[:, :samples], y[:, :samples]), (x[:, samples:], y[:, samples:])
+    seen, test = (x[:, :samples], y[:, :samples]), (x[:, samples:], y[:, samples:])
     found: list[dict[str, Any]] = []
     parameters = 0
     for decay in config["decays"]:
         generator = torch.Generator(where).manual_seed(seed)
         net = layered(config["kind"], tokens, config["width"], seeds, generator)
-        _train(net, *train, config["steps"], config["batch"], config["rate"], decay, generator)
+        net = _trained(net, *seen, config["steps"], config["batch"], Rates(config["rate"], decay), generator)
         with torch.no_grad():
-            margins = train[1] * net(train[0])
+            margins = seen[1] * net(seen[0])
             wrong = (test[1] * net(test[0]) <= 0).double().mean(dim=1)
         parameters = sum(w[0].numel() for w in net.weights)
         for member in range(seeds):
             found.append({
                 "seed": member, "decay": decay, "train_error": float((margins[member] <= 0).double().mean()),
                 "margin": float(margins[member].quantile(_SHORT)),
-                "test_error": float(wrong[member]), **_bounds(net, member, train[0][member], margins[member]),
+                "test_error": float(wrong[member]), **_bounds(net, member, seen[0][member], margins[member]),
             })  # fmt: skip
     return {"members": found, "parameters": parameters}
 
 
-def _train(
-    net: Layered, x: Tensor, y: Tensor, steps: int, batch: int, rate: float, decay: float, generator: torch.Generator
-) -> None:
+def _trained(
+    net: Layered, x: Tensor, y: Tensor, steps: int, batch: int, rates: Rates, generator: torch.Generator
+) -> Layered:
     """Logistic loss, Adam, decoupled decay; the rate falls to 0. Every batch is new, the same samples for all seeds."""
-    optimiser = torch.optim.AdamW(list(net.weights), lr=rate, weight_decay=decay)
-    fall = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for _ in range(steps):
-        chosen = torch.randint(x.shape[1], (batch,), generator=generator, device=x.device)
-        loss = torch.nn.functional.softplus(-y[:, chosen] * net(x[:, chosen])).mean(dim=1).sum()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        fall.step()
+    shaped = lambda weights: replace(net, weights=tuple(weights.values()))
+
+    def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
+        (chosen,) = batch
+        return torch.nn.functional.softplus(-y[:, chosen] * shaped(weights)(x[:, chosen])).mean(dim=1)
+
+    def draw(count: int) -> tuple[Tensor]:
+        return (torch.randint(x.shape[1], (count, batch), generator=generator, device=x.device),)
+
+    weights = {str(number): weight for number, weight in enumerate(net.weights)}
+    return shaped(train(weights, loss, draw, steps=steps, rule=ADAM, rates=rates, schedule=cosine(steps)))
 
 
 def _bounds(net: Layered, member: int, x: Float[Tensor, "batch token feature"], margins: Tensor) -> dict[str, Any]:

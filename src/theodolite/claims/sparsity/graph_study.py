@@ -1,8 +1,7 @@
 """Networks of the right graph, of more than it, of another and of none, trained on functions of a known graph.
 
 Every member has a target of its own, drawn from `targets` and not from the cell's seed: nets that are compared learn
-the same functions from the same points. Members of one net are one program: their weights are two matrices, of what a
-penalty acts on and of biases, that the graph's parameters are views of.
+the same functions from the same points. Members of one net are one program. A penalty leaves biases alone.
 """
 
 from __future__ import annotations
@@ -14,23 +13,21 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.func import functional_call, vmap
 
-from theodolite.claims.sparsity.descent import Schedule, Weights, descend, whole
 from theodolite.claims.sparsity.penalties import Penalty
+from theodolite.claims.sparsity.sparse_training import Examples, Plan, train_sparsely
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.graphs.families import named_graph, shuffled, with_extra_edges
 from theodolite.graphs.graph import CompositionalGraph
 from theodolite.nets.compositional_net import GraphNet
 from theodolite.nets.load import seeded
-from theodolite.nets.size import count_parameters
 from theodolite.tasks.shared.constituents import ComposedFunction
+from theodolite.training.stacked import stack
 
 LOSSES = ("square", "exponential")
 VALIDATION, TEST = 200, 2000  # points
 _SCALE = 3**0.5  # of inputs uniform in [−1, 1]: to variance 1
-PENALISED = frozenset({"weight"})
 
 
 def measure_graph_training(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
@@ -48,27 +45,31 @@ def measure_graph_training(config: Mapping[str, Any], seed: int, device: str) ->
     truth = named_graph(config["truth"], config["variables"])
     graph = shaped(config["graph"], truth, config["draw"])
     strengths, targets = [s for s in config["strengths"] for _ in range(config["restarts"])], config["seeds"]
-    members = Members(graph, config["width"], config["depth"], targets * len(strengths), seed, where)
+    with seeded(seed):
+        nets = [GraphNet(graph, width=config["width"], depth=config["depth"]) for _ in range(targets * len(strengths))]
+    net, start = stack(nets, where)
+    penalised = torch.cat([torch.full((p.numel(),), "bias" not in name) for name, p in net.module.named_parameters()])
     parts = {
         name: (x.repeat(len(strengths), 1, 1), (y if square else 2 * (y > 0).float() - 1).repeat(len(strengths), 1))
         for name, (x, y) in target_points(truth, config["targets"], targets, config["points"], where).items()
     }
     measure = _square if square else _exponential
-    weights = descend(
-        members.weights,
-        lambda w, batch: measure(members.run(w, batch[0]), batch[1]),
-        whole(*parts["train"]),
-        Schedule(config["steps"], config["lr"]),
+    vectors = train_sparsely(
+        {"parameters": start},
+        lambda w, batch: measure(net.values(w["parameters"], batch[0]), batch[1]),
+        Examples(*parts["train"]),
+        Plan(config["steps"], config["lr"]),
         Penalty(config["penalty"], tuple(s for s in strengths for _ in range(targets))),
-        PENALISED,
-    )
-    found = {name: _error(members.run(weights, x), y, square) for name, (x, y) in parts.items()}
-    found["zero"] = (weights["weight"] == 0).float().mean(1)
-    found["negligible"] = _negligible(weights["weight"])
+        {"parameters": penalised.to(where)},
+    )["parameters"]
+    found = {name: _error(net.values(vectors, x), y, square) for name, (x, y) in parts.items()}
+    weights = vectors[:, penalised.to(where)]
+    found["zero"] = (weights == 0).float().mean(1)
+    found["negligible"] = _negligible(weights)
     table = {name: values.view(len(strengths), targets) for name, values in found.items()}
     best = table["validation"].argmin(0, keepdim=True)
     return {
-        "parameters": members.parameters,
+        "parameters": net.parameters,
         "edges": len(graph.edges),
         "strength": [strengths[i] for i in best[0].tolist()],
         **{name: values.gather(0, best)[0].tolist() for name, values in table.items()},
@@ -87,43 +88,6 @@ def shaped(name: str | int, truth: CompositionalGraph, draw: int) -> Composition
     if isinstance(name, int):
         return with_extra_edges(truth, name, generator)
     raise BadInput(f"there is no graph '{name}' to train with: use true, wrong, dense or a number of extra edges")
-
-
-class Members:
-    """Nets of one graph, stacked: `weights` holds (member, weight) and (member, bias)."""
-
-    def __init__(
-        self, graph: CompositionalGraph, width: int, depth: int, members: int, seed: int, device: torch.device
-    ) -> None:
-        with seeded(seed):
-            nets = [GraphNet(graph, width=width, depth=depth) for _ in range(members)]
-        self.net = nets[0]
-        self.parameters = count_parameters(self.net)
-        self.places: dict[str, tuple[str, slice, torch.Size]] = {}
-        sizes = {"weight": 0, "bias": 0}
-        for name, parameter in self.net.named_parameters():
-            kind = "bias" if "bias" in name else "weight"
-            self.places[name] = (kind, slice(sizes[kind], sizes[kind] + parameter.numel()), parameter.shape)
-            sizes[kind] += parameter.numel()
-        self.weights: Weights = {
-            kind: torch.stack(
-                [
-                    torch.cat([p.detach().flatten() for n, p in net.named_parameters() if self.places[n][0] == kind])
-                    for net in nets
-                ]
-            ).to(device)
-            for kind in sizes
-        }
-        self.net.to(device)
-
-    def run(
-        self, weights: Mapping[str, Tensor], x: Float[Tensor, "member point variable"]
-    ) -> Float[Tensor, "member point"]:
-        def one(own: Mapping[str, Tensor], points: Tensor) -> Tensor:
-            named = {name: own[kind][place].view(shape) for name, (kind, place, shape) in self.places.items()}
-            return functional_call(self.net, named, (points,))
-
-        return vmap(one)(dict(weights), x).squeeze(-1)
 
 
 def target_points(

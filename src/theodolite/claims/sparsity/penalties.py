@@ -10,6 +10,7 @@ With the step size η of an entry (Adam: η/(√v̂ + ε), so that the minimiser
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -49,7 +50,7 @@ class Penalty:
         return strength.view(-1, *[1] * (weight.dim() - 1))
 
 
-def before_step(kind: Kind, strength: Tensor, weight: Tensor, gradient: Tensor, lr: float) -> Tensor:
+def before_step(kind: Kind, strength: Tensor, weight: Tensor, gradient: Tensor, lr: float | Tensor) -> Tensor:
     """The gradient with what the penalty adds to it; decay shrinks the weights in place instead."""
     if kind == "l2":
         return gradient + strength * weight
@@ -60,10 +61,10 @@ def before_step(kind: Kind, strength: Tensor, weight: Tensor, gradient: Tensor, 
     return gradient
 
 
-def after_step(kind: Kind, strength: Tensor, beta: float, weight: Tensor, rate: Tensor | float) -> None:
-    """What the penalty does to the weights after a step, in place. `rate` is the step size entry by entry."""
+def after_step(kind: Kind, strength: Tensor, beta: float, weight: Tensor, size: Callable[[], Tensor | float]) -> None:
+    """What the penalty does to the weights after a step, in place. `size` is the step's, entry by entry."""
     if kind == "l1":
-        weight.copy_(soft_threshold(weight, rate * strength))
+        weight.copy_(soft_threshold(weight, size() * strength))
     elif kind == "beta-lasso":
         weight.mul_(weight.abs() >= beta * strength)
 

@@ -13,8 +13,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from theodolite.claims.sparsity.descent import Masks, Weights
+from theodolite.claims.sparsity.sparse_training import Masks
 from theodolite.errors import BadInput
+from theodolite.training.step import Weights
 
 Scope = Literal["global", "layer"]
 Train = Callable[[Weights, Masks, int, int], Weights]  # weights, masks, first step, last step

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.func import functional_call, stack_module_state, vmap
+from torch.nn.utils import vector_to_parameters
 
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
@@ -24,6 +24,10 @@ from theodolite.measurement import seed_of
 from theodolite.nets.load import seeded
 from theodolite.nets.parts.attention_weights import weighing
 from theodolite.nets.transformer import Transformer, TransformerBlock, logits
+from theodolite.training.loop import singly, train
+from theodolite.training.optimiser import ADAM, Rates
+from theodolite.training.schedules import cosine
+from theodolite.training.stacked import stack
 
 TARGETS = ("content", "sibling", "before")
 TAG, IDLE = 4, 4  # coordinates of a tag that tell the partner, and that say nothing
@@ -84,42 +88,35 @@ def measure_selected_inputs(config: Mapping[str, Any], seed: int, device: str) -
                     attention=config["attention"], threshold=_THRESHOLD,
                 ).to(where)
             )  # fmt: skip
-    weights, buffers = stack_module_state(members)  # pyright: ignore[reportArgumentType]
-    weights = {name: value.detach().clone().requires_grad_() for name, value in weights.items()}
+    net, start = stack(members, where)
 
-    def run(own: dict[str, Tensor], held: dict[str, Tensor], x: Tensor) -> Tensor:
-        return functional_call(members[0], (own, held), (x,))
+    def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
+        return (net.outputs(weights["parameters"], batch[0]) - batch[1]).square().mean(dim=(1, 2, 3))
 
-    optimiser = torch.optim.Adam(list(weights.values()), lr=config["rate"])
-    fall = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config["steps"])
-    for _ in range(config["steps"]):
-        x, y, _ = draw(config["target"], seeds, config["batch"], tokens, generator)
-        loss = (vmap(run)(weights, buffers, x) - y).square().mean(dim=(1, 2, 3)).sum()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        fall.step()
+    weights = train(
+        {"parameters": start},
+        loss,
+        singly(lambda: draw(config["target"], seeds, config["batch"], tokens, generator)[:2]),
+        steps=config["steps"],
+        rule=ADAM,
+        rates=Rates(config["rate"]),
+        schedule=cosine(config["steps"]),
+        block=16,
+    )
     x, y, partner = draw(config["target"], seeds, 256, tokens, generator)
     with torch.no_grad():
-        error = (vmap(run)(weights, buffers, x) - y).square().mean(dim=(1, 2, 3)) / y.var(dim=(1, 2, 3))
+        error = loss(weights, (x, y)) / y.var(dim=(1, 2, 3))
     rows = []
-    for member, start in enumerate(members):
-        before = {f"start_{k}": v for k, v in _metric(start).items()}
-        untrained = _selection(start, x[member], partner[member], config["attention"])
-        trained = _filled(start, {name: value[member] for name, value in weights.items()})
-        after = _selection(trained, x[member], partner[member], config["attention"])
+    for member, module in enumerate(members):
+        before = {f"start_{k}": v for k, v in _metric(module).items()}
+        untrained = _selection(module, x[member], partner[member], config["attention"])
+        vector_to_parameters(weights["parameters"][member], module.parameters())
+        after = _selection(module, x[member], partner[member], config["attention"])
         rows.append({
-            "unexplained": float(error[member]), **after, **_metric(trained), **before,
+            "unexplained": float(error[member]), **after, **_metric(module), **before,
             **{f"start_{k}": v for k, v in untrained.items()},
         })  # fmt: skip
     return {"members": rows, "uniform": 2 / tokens}
-
-
-def _filled(module: Transformer, weights: Mapping[str, Tensor]) -> Transformer:
-    with torch.no_grad():
-        for name, value in module.named_parameters():
-            value.copy_(weights[name])
-    return module
 
 
 def attention_weights(

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.func import functional_call, stack_module_state, vmap
+from torch.nn.utils import vector_to_parameters
 
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
@@ -24,6 +24,10 @@ from theodolite.measurement import seed_of
 from theodolite.nets.compositional_net import GraphNet, Perceptrons
 from theodolite.nets.load import seeded
 from theodolite.nets.size import count_parameters
+from theodolite.training.loop import train
+from theodolite.training.optimiser import ADAM, Rates
+from theodolite.training.schedules import cosine
+from theodolite.training.stacked import stack
 
 HIGHEST = {"smooth": 1, "rough": 8}  # frequency along an axis
 SMOOTHNESS = 1.0  # amplitudes fall as |k|^−(m+1), in the plane the border of m derivatives
@@ -62,33 +66,31 @@ def measure_superposition(config: Mapping[str, Any], seed: int, device: str) -> 
     for number in range(config["seeds"]):
         with seeded(seed_of([seed, number])):
             members.append(GraphNet(graph, width=config["width"], depth=config["depth"]).to(where))
-    weights, buffers = stack_module_state(members)  # pyright: ignore[reportArgumentType]
-    weights = {name: value.detach().clone().requires_grad_() for name, value in weights.items()}
-
-    def run(own: dict[str, Tensor], held: dict[str, Tensor], x: Tensor) -> Tensor:
-        return functional_call(members[0], (own, held), (x,))[:, 0]
-
+    net, start = stack(members, where)
     generator = torch.Generator(where).manual_seed(seed)
 
-    def draw(count: int) -> tuple[Tensor, Tensor]:
-        x = 2 * torch.rand(len(members), count, 2, generator=generator, device=where) - 1
-        return x, torch.stack([function(own) for function, own in zip(functions, x, strict=True)])
+    def draw(count: int, points: int = config["batch"]) -> tuple[Tensor, Tensor]:
+        x = 2 * torch.rand(count, len(members), points, 2, generator=generator, device=where) - 1
+        return x, torch.stack([function(own) for function, own in zip(functions, x.unbind(1), strict=True)], dim=1)
 
-    optimiser = torch.optim.Adam(list(weights.values()), lr=config["rate"])
-    fall = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config["steps"])
-    for _ in range(config["steps"]):
-        x, y = draw(config["batch"])
-        loss = (vmap(run)(weights, buffers, x) - y).square().mean(dim=1).sum()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        fall.step()
-    x, y = draw(4000)
+    def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
+        return (net.values(weights["parameters"], batch[0]) - batch[1]).square().mean(dim=1)
+
+    weights = train(
+        {"parameters": start},
+        loss,
+        draw,
+        steps=config["steps"],
+        rule=ADAM,
+        rates=Rates(config["rate"]),
+        schedule=cosine(config["steps"]),
+        block=16,
+    )
+    x, y = (part[0] for part in draw(1, 4000))
     with torch.no_grad():
-        unexplained = (vmap(run)(weights, buffers, x) - y).square().mean(dim=1) / y.var(dim=1)
-        for number, member in enumerate(members):
-            for name, value in member.named_parameters():
-                value.copy_(weights[name][number])
+        unexplained = loss(weights, (x, y)) / y.var(dim=1)
+        for member, own in zip(members, weights["parameters"], strict=True):
+            vector_to_parameters(own, member.parameters())
         rough = [univariate_roughness(member, own) for member, own in zip(members, x, strict=True)]
     return {
         "members": [

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.func import functional_call, stack_module_state, vmap
 
 from theodolite.claims.sparsity.approximation_rate import Composed, slope, tree
 from theodolite.device import resolve_device
@@ -22,6 +21,10 @@ from theodolite.measurement import seed_of
 from theodolite.nets.compositional_net import GraphNet
 from theodolite.nets.load import seeded
 from theodolite.nets.size import count_parameters
+from theodolite.training.loop import train
+from theodolite.training.optimiser import ADAM, Rates
+from theodolite.training.schedules import cosine
+from theodolite.training.stacked import stack
 
 _POOL, _TEST = 20_000, 4_000
 
@@ -63,21 +66,19 @@ def _trained(
     members: list[GraphNet], x: Tensor, y: Tensor, steps: int, batch: int, rate: float, generator: torch.Generator
 ) -> list[float]:
     """Relative error of every member on points it was not trained on."""
-    weights, buffers = stack_module_state(members)  # pyright: ignore[reportArgumentType]
-    weights = {name: value.detach().clone().requires_grad_() for name, value in weights.items()}
+    net, start = stack(members, x.device)
 
-    def run(own: dict[str, Tensor], held: dict[str, Tensor], points: Tensor) -> Tensor:
-        return functional_call(members[0], (own, held), (points,))[:, 0]
+    def square_error(weights: Mapping[str, Tensor], points: Tensor, values: Tensor) -> Tensor:
+        return (net.values(weights["parameters"], points) - values).square().mean(dim=1)
 
-    optimiser = torch.optim.Adam(list(weights.values()), lr=rate)
-    fall = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for _ in range(steps):
-        chosen = torch.randint(_POOL, (batch,), generator=generator, device=x.device)
-        loss = (vmap(run)(weights, buffers, x[:, chosen]) - y[:, chosen]).square().mean(dim=1).sum()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        fall.step()
+    weights = train(
+        {"parameters": start},
+        lambda own, chosen: square_error(own, x[:, chosen[0]], y[:, chosen[0]]),
+        lambda count: (torch.randint(_POOL, (count, batch), generator=generator, device=x.device),),
+        steps=steps,
+        rule=ADAM,
+        rates=Rates(rate),
+        schedule=cosine(steps),
+    )
     with torch.no_grad():
-        off = vmap(run)(weights, buffers, x[:, _POOL:]) - y[:, _POOL:]
-    return [float(e) for e in off.square().mean(dim=1).sqrt()]
+        return square_error(weights, x[:, _POOL:], y[:, _POOL:]).sqrt().tolist()

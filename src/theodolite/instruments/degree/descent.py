@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.training.loop import Best, train
+from theodolite.training.loop import Best, in_turn, train
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.schedules import rise_then_cosine
 from theodolite.training.stacked import draw
@@ -123,12 +123,7 @@ def train_members(
     weights = {"parameters": first}
     best, last = Best(weights), torch.empty(0)
     looks = [descent.steps * look // descent.looks for look in range(1, descent.looks + 1)]
-    drawn = done = 0
-
-    def batches(count: int) -> tuple[Tensor, ...]:
-        nonlocal drawn
-        drawn += count
-        return (order[drawn - count : drawn],)
+    done = 0
 
     def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
         rows = batch[0].expand(len(sources), -1) if len(batch[0]) == 1 else batch[0][sources]
@@ -152,7 +147,7 @@ def train_members(
     train(
         weights,
         loss,
-        batches,
+        in_turn(order),
         steps=descent.steps,
         rule=_RULE,
         rates=[Rates(m.rate) for m in members],

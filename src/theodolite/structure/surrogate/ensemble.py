@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,9 +12,14 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import gelu
 
+from theodolite.training.loop import Best, singly, train
+from theodolite.training.optimiser import Rates, Rule
+from theodolite.training.schedules import cosine
+from theodolite.training.step import Weights
+
 BATCH = 256
 CHUNK = 1 << 13
-RATE, WARM_UP = 5e-3, 100
+RULE, RATE, WARM_UP = Rule(betas=(0.9, 0.99), clip=None), 5e-3, 100
 LOOKS = 20  # times that the held-out rows are looked at: the best weights of each member are kept
 
 
@@ -64,49 +69,58 @@ def train_ensemble(
     """Member m learns from the rows outside fold m, which judge it: the weights kept are those with the least error
     there. Adam on the mean square, the rate warms up and decays as a cosine."""
     members = int(folds.max()) + 1
-    sizes = [rows.shape[1], *([width] * depth), 1]
-    parameters = _drawn(members, sizes, generator)
-    optimiser = torch.optim.Adam([p for pair in parameters for p in pair], lr=RATE, betas=(0.9, 0.99), fused=True)
-    taught = _others(folds, members)
+    start = _drawn(members, [rows.shape[1], *([width] * depth), 1], generator)
     held, weight = _own(folds, members)
+    order = _passes(_others(folds, members), generator)
+    best = Best(start)
+
+    def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
+        return ((_ensemble(weights).outputs(rows[batch[0]]) - targets[batch[0]]) ** 2).mean(1)
+
+    def look(step: int, weights: Weights) -> None:
+        with torch.no_grad():
+            missed = (_ensemble(weights).outputs(rows[held]) - targets[held]) ** 2
+        best.offer(weights, (weight * missed).sum(1) / weight.sum(1))
+        if progress is not None:
+            progress(step, steps)
+
+    train(
+        start,
+        loss,
+        singly(lambda: (next(order),)),
+        steps=steps,
+        rule=RULE,
+        rates=Rates(RATE),
+        schedule=cosine(steps, WARM_UP),
+        looks=[step for step in range(1, steps + 1) if step * LOOKS // steps > (step - 1) * LOOKS // steps],
+        look=look,
+    )
+    return _ensemble(best.weights)
+
+
+def _ensemble(weights: Mapping[str, Tensor]) -> Ensemble:
+    layers = range(len(weights) // 2)
+    return Ensemble(tuple((weights[f"{layer}.weight"], weights[f"{layer}.bias"]) for layer in layers))
+
+
+def _passes(taught: Int[Tensor, "member row"], generator: torch.Generator) -> Iterator[Int[Tensor, "member batch"]]:
+    """Batches of rows, shuffled for every member, pass after pass."""
     batch = min(BATCH, taught.shape[1])
-    a_pass = taught.shape[1] // batch
-    best = Ensemble(tuple((w.detach().clone(), b.detach().clone()) for w, b in parameters))
-    lowest = torch.full((members,), math.inf)
-    order = taught
-    for step in range(steps):
-        place = step % a_pass
-        if place == 0:
-            shuffled = torch.rand(taught.shape, generator=generator).argsort(1)
-            order = taught.gather(1, shuffled)
-        drawn = order[:, place * batch : (place + 1) * batch]
-        optimiser.param_groups[0]["lr"] = (
-            RATE * min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * step / steps))
-        )
-        loss = ((Ensemble(parameters).outputs(rows[drawn]) - targets[drawn]) ** 2).mean(1).sum()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        if (step + 1) * LOOKS // steps > step * LOOKS // steps:
-            with torch.no_grad():
-                now = Ensemble(parameters)
-                error = (weight * (now.outputs(rows[held]) - targets[held]) ** 2).sum(1) / weight.sum(1)
-                best = _better(best, now, error < lowest)
-                lowest = torch.minimum(lowest, error)
-            if progress is not None:
-                progress(step + 1, steps)
-    return best
+    while True:
+        order = taught.gather(1, torch.rand(taught.shape, generator=generator).argsort(1))
+        for place in range(taught.shape[1] // batch):
+            yield order[:, place * batch : (place + 1) * batch]
 
 
-def _drawn(members: int, sizes: list[int], generator: torch.Generator) -> tuple[tuple[Tensor, Tensor], ...]:
-    layers = []
-    for fan_in, fan_out in pairwise(sizes):
+def _drawn(members: int, sizes: list[int], generator: torch.Generator) -> Weights:
+    weights = {}
+    for layer, (fan_in, fan_out) in enumerate(pairwise(sizes)):
         last = fan_out == 1
         weight = torch.randn(members, fan_in, fan_out, generator=generator) * ((0.3 if last else 1) / math.sqrt(fan_in))
         # biases spread the units' bends over the inputs; the target is centred, so the output starts there
         bias = torch.zeros(members, 1, 1) if last else torch.rand(members, 1, fan_out, generator=generator) * 2 - 1
-        layers.append((weight.requires_grad_(), bias.requires_grad_()))
-    return tuple(layers)
+        weights |= {f"{layer}.weight": weight, f"{layer}.bias": bias}
+    return weights
 
 
 def _others(folds: Tensor, members: int) -> Int[Tensor, "member row"]:
@@ -123,13 +137,3 @@ def _own(folds: Tensor, members: int) -> tuple[Int[Tensor, "member row"], Float[
     filled = torch.stack([torch.cat([rows, rows[:1].expand(longest - len(rows))]) for rows in lists])
     weight = torch.stack([(torch.arange(longest) < len(rows)).float() for rows in lists])
     return filled, weight
-
-
-def _better(best: Ensemble, now: Ensemble, improved: Tensor) -> Ensemble:
-    choose = improved[:, None, None]
-    return Ensemble(
-        tuple(
-            (torch.where(choose, w, old_w).detach().clone(), torch.where(choose, b, old_b).detach().clone())
-            for (w, b), (old_w, old_b) in zip(now.layers, best.layers, strict=True)
-        )
-    )

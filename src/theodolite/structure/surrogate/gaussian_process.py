@@ -7,7 +7,7 @@ and b maximise the evidence log p(y), and of the two k the one with more evidenc
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,9 +15,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from theodolite.training.loop import Best, train
+from theodolite.training.optimiser import Rates, Rule
+
 Covariance = Literal["gaussian", "matern"]
 LEARNT_FROM = 300  # rows that lengths and noise are chosen by; all rows make the prediction
-STEPS, RATE, MEMORY = 60, 0.1, 0.9  # of Adam, with one memory for slopes and their squares
+STEPS, RATE = 60, 0.1
+RULE = Rule(betas=(0.9, 0.9), clip=None)  # one memory for slopes and their squares
 LEAST_NOISE = 1e-8
 ENTRIES = 1 << 22  # of a covariance matrix made at once
 
@@ -78,27 +82,25 @@ def fit_processes(
 def _learn(kind: Covariance, rows: Tensor, targets: Tensor) -> tuple[float, Covariance, Tensor]:
     """The greatest evidence that Adam finds over (log ℓ, log a, log b), and where."""
     variables = rows.shape[1]
-    start = [0.5 * math.log(variables)] * variables + [0.0, -3.0]
-    setting = torch.tensor(start, dtype=torch.float64, requires_grad=True)
-    mean, square = torch.zeros_like(setting), torch.zeros_like(setting)
-    best, where = -math.inf, setting.detach().clone()
-    for step in range(1, STEPS + 1):
-        lengths, height, noise = _read(setting)
+    first = [0.5 * math.log(variables)] * variables + [0.0, -3.0]
+    start = {"setting": torch.tensor([first], dtype=torch.float64)}
+    best = Best(start)
+
+    def loss(weights: Mapping[str, Tensor], _: tuple[Tensor, ...]) -> Tensor:
+        """Not minus the evidence, but of its slope: ∂ evidence / ∂K = ½ (K⁻¹ y yᵀ K⁻¹ − K⁻¹) spares the way back
+        through the factor."""
+        lengths, height, noise = _read(weights["setting"][0])
         matrix = _matrix(kind, rows / lengths, height, noise)
-        factor = _factor(matrix.detach())
-        solved = torch.cholesky_solve(targets[:, None], factor)
-        evidence = float(-0.5 * targets @ solved[:, 0] - factor.diagonal().log().sum())
-        if evidence > best:
-            best, where = evidence, setting.detach().clone()
-        # ∂ evidence / ∂K = ½ (K⁻¹ y yᵀ K⁻¹ − K⁻¹), which spares the way back through the factor
-        slope = 0.5 * (solved @ solved.T - torch.cholesky_inverse(factor))
-        (ascent,) = torch.autograd.grad(matrix, setting, slope)
-        # Adam by hand: torch's own takes seconds to import
-        mean = MEMORY * mean + (1 - MEMORY) * ascent
-        square = MEMORY * square + (1 - MEMORY) * ascent**2
-        rate = RATE / math.sqrt(1 - MEMORY**step)
-        setting = (setting.detach() + rate * mean / (square.sqrt() + 1e-8)).requires_grad_()
-    return best, kind, where
+        with torch.no_grad():
+            factor = _factor(matrix)
+            solved = torch.cholesky_solve(targets[:, None], factor)
+            evidence = -0.5 * targets @ solved[:, 0] - factor.diagonal().log().sum()
+            best.offer(dict(weights), -evidence[None])
+            slope = 0.5 * (solved @ solved.T - torch.cholesky_inverse(factor))
+        return -(slope * matrix).sum()[None]
+
+    train(start, loss, steps=STEPS, rule=RULE, rates=Rates(RATE))
+    return -float(best.score), kind, best.weights["setting"][0]
 
 
 def _read(setting: Tensor) -> tuple[Tensor, Tensor, Tensor]:

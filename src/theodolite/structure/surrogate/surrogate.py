@@ -25,7 +25,7 @@ MOST_STEPS = 4000
 PRIOR = 4  # degrees of freedom by which the spread at one point leans on the spread at all
 
 
-class Members(Protocol):
+class Predictors(Protocol):
     """Functions of standardised rows that predict the standardised target."""
 
     @property
@@ -42,9 +42,9 @@ class Members(Protocol):
         """Every member's output at the same rows."""
         ...
 
-    def only(self, chosen: Sequence[int]) -> Members: ...
+    def only(self, chosen: Sequence[int]) -> Predictors: ...
 
-    def double(self) -> Members: ...
+    def double(self) -> Predictors: ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SurrogateSource:
     rows: Array = field(repr=False)
     targets: Array = field(repr=False)
     folds: NDArray[np.int64] = field(repr=False)
-    ensemble: Members = field(repr=False)
+    ensemble: Predictors = field(repr=False)
     centre: Array = field(repr=False)
     scale: Array = field(repr=False)
     middle: float
