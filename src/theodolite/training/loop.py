@@ -11,7 +11,7 @@ from torch import Tensor
 from theodolite.errors import BadInput
 from theodolite.training.cuda_graphs import Tensors
 from theodolite.training.optimiser import Optimiser, Rates, Rule
-from theodolite.training.schedules import Schedule
+from theodolite.training.schedules import RateSchedule
 from theodolite.training.step import After, Before, Loss, LossGradients, Step, Weights
 
 Batches = Callable[[int], Tensors]  # so many batches, one after another along the first axis
@@ -26,7 +26,7 @@ def train(
     steps: int,
     rule: Rule,
     rates: Rates | Sequence[Rates],
-    schedule: Schedule | None = None,
+    schedule: RateSchedule | None = None,
     before: Before | None = None,
     after: After | None = None,
     looks: Iterable[int] = (),
