@@ -68,6 +68,12 @@ def test_every_public_name_is_documented() -> None:
     assert titles == set(theodolite.__all__)
 
 
+def test_every_public_name_is_in_the_reference() -> None:
+    entries = set(re.findall(r"^::: (\S+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE))
+    public = {".".join(place) for name, place in theodolite._PLACES.items() if not name.startswith("_")}
+    assert entries - {"theodolite.measures.measure"} == public
+
+
 def test_every_polynomial_net_is_documented() -> None:
     page = (DOCS / "networks.md").read_text(encoding="utf-8")
     for net in list_nets():
