@@ -78,8 +78,12 @@ def test_nets_maps_and_classes_of_functions_are_named_alike(file, ending, words)
             use()
         said.add(str(raised.value))
     assert len(said) == 1
-    found, name, digest = named_in_file(f"{file}:number")
-    assert (found, name, digest) == (7, "mine.py:number", hashlib.sha256(file.read_bytes()).hexdigest())
+    named = named_in_file(f"{file}:number")
+    assert (named.found, named.name, named.digest) == (
+        7,
+        "mine.py:number",
+        hashlib.sha256(file.read_bytes()).hexdigest(),
+    )
 
 
 def test_a_class_of_a_users_file(file):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,7 +22,6 @@ from theodolite.training.pairing import Pairing, pair, task_sizes
 from theodolite.training.session import Schedule
 
 Net = str | Callable[..., Any]
-_PROCESS = uuid.uuid4().hex
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ def plan_training(
         pairing = _pairing(net, task, dict(shape or {}), budget, max(schedule.unseen, default=None))
     except NotApplicable as reason:
         return TrainingPlan(skipped=(str(reason),))
-    config = _config(net, pairing, rule, schedule)
+    config = _config(pairing, rule, schedule)
     if checkpoint is not None:
         config["checkpoint"] = _weights_hash(pairing, Path(checkpoint))
     cells = tuple(
@@ -105,13 +102,12 @@ def _pairing(net: Net, task: Task, shape: dict[str, Any], budget: int | None, lo
     return pair(net, task, shape, longest)
 
 
-def _config(net: Net, pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[str, Any]:
+def _config(pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[str, Any]:
     """Everything that changes what a member learns."""
-    source = pairing.source if isinstance(net, str) else source_of(net)
     return {
         "net": pairing.name,
         "net_version": pairing.version,
-        "source": source,
+        "source": pairing.source,
         "shape": dict(pairing.shape),
         "task": pairing.task.name,
         "task_version": pairing.task.version,
@@ -119,15 +115,6 @@ def _config(net: Net, pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[
         "optimiser": rule.to_json(),
         "schedule": {**asdict(schedule), "unseen": list(schedule.unseen)},
     }
-
-
-def source_of(net: Callable[..., Any]) -> str:
-    """An object is known by its source text; one without is the same only while this process lives."""
-    try:
-        text = inspect.getsource(net)
-    except (OSError, TypeError):
-        text = f"{_PROCESS} {id(net)}"
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _weights_hash(pairing: Pairing, path: Path) -> str:

@@ -66,5 +66,5 @@ def locations(chosen: Sequence[Claim]) -> dict[str, str]:
     found = {}
     for net in (net for claim in chosen for net in claim.nets):
         plan = blueprint(net)
-        found[place({"net": plan.name, "source": plan.source})] = location(net)
+        found[place({"net": plan.name, "source": plan.code})] = location(net)
     return found

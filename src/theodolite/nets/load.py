@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput, TheodoliteError
+from theodolite.nets import fingerprint
 from theodolite.nets.contract import ALIASES, LISTS, canonical_arguments, nets, number_list, positive
 from theodolite.registry import unknown
 
@@ -54,6 +55,7 @@ class Blueprint:
     vocab: int | None = None
     version: int = 1
     source: str | None = None
+    code: str | None = None  # of a user's file: with all that it imports, see `fingerprint`
     registered: bool = False
     built: bool = False  # a module or a function at hand: it takes no arguments
 
@@ -101,10 +103,10 @@ def blueprint(net: str | nn.Module | Callable[..., Any], **shape: Any) -> Bluepr
     """What `load` would build, not built yet: the factory, its arguments resolved and checked, the input's shape."""
     given = {name: value for name, value in shape.items() if value is not None}
     if not isinstance(net, str):
-        return _of_object(net, getattr(net, "__name__", type(net).__name__), given, source=None)
+        return _of_object(net, getattr(net, "__name__", type(net).__name__), given)
     if ":" in net or net.endswith(".py"):
-        found, name, digest = named_in_file(net)
-        return _of_object(found, name, given, source=digest)
+        named = named_in_file(net)
+        return replace(_of_object(named.found, named.name, given), source=named.digest, code=named.code)
     entry = nets[net]
     known = entry.arguments
     arguments = canonical_arguments(net, given, known)
@@ -155,11 +157,19 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
         yield
 
 
-def named_in_file(text: str) -> tuple[Any, str, str]:
-    """What `file.py:Name` stands for, the name to show for it and the SHA-256 of the file, which is run.
+@dataclass(frozen=True)
+class FromFile:
+    """What `file.py:Name` stands for, and the name to show for it. `digest` is the file's alone, `code` also of all it
+    imports."""
 
-    Nets, maps and classes of functions are all named so.
-    """
+    found: Any
+    name: str
+    digest: str
+    code: str
+
+
+def named_in_file(text: str) -> FromFile:
+    """Runs the file. Nets, maps and classes of functions are all named so."""
     path_text, _, name = text.rpartition(":")
     path = Path(path_text)
     if not name or not path_text:
@@ -172,19 +182,23 @@ def named_in_file(text: str) -> tuple[Any, str, str]:
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
         raise BadInput(f"'{path_text}' is not a Python file: give file.py:Name")
+    fingerprint.forget_changed()
     loaded = importlib.util.module_from_spec(spec)
+    before = {*sys.modules, module_name}
     sys.modules[module_name] = loaded
     try:
-        spec.loader.exec_module(loaded)
+        exec(compile(content, path, "exec"), vars(loaded))  # the text whose hash it is, not a bytecode file of before
     except (Exception, SystemExit) as error:
         raise BadInput(f"'{path_text}' could not be imported: {type(error).__name__}: {error}") from error
+    finally:
+        fingerprint.remember(sys.modules.keys() - before)
     if not hasattr(loaded, name):
         public = [n for n, v in vars(loaded).items() if not n.startswith("_") and callable(v)]
         raise BadInput(f"in '{path_text}': {unknown('class or function', name, public)}")
-    return getattr(loaded, name), f"{path.name}:{name}", digest
+    return FromFile(getattr(loaded, name), f"{path.name}:{name}", digest, fingerprint.of_file(loaded, content))
 
 
-def _of_object(net: Any, name: str, given: dict[str, Any], source: str | None) -> Blueprint:
+def _of_object(net: Any, name: str, given: dict[str, Any]) -> Blueprint:
     """A module, a function of the input, or what builds a module from the arguments it names."""
     factory, known, arguments, built = net, {}, {}, False
     if isinstance(net, nn.Module) or _computes(net, given):
@@ -221,7 +235,6 @@ def _of_object(net: Any, name: str, given: dict[str, Any], source: str | None) -
         kind="sequence" if sequence else "vector",
         shape={**given, **extent, **({} if vocabulary else {"features": sizes["features"]})},
         vocab=sizes["vocab"] if vocabulary else None,
-        source=source,
         built=built,
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from theodolite.bench.plan import Net, source_of
+from theodolite.bench.plan import Net
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.instruments.rank.separation import separation_rank
 from theodolite.measurement import canonical
+from theodolite.nets import fingerprint
 from theodolite.nets.contract import nets
 from theodolite.nets.load import blueprint, load
 from theodolite.nets.size import count_parameters, fit_budget, own_name
@@ -93,7 +94,7 @@ def candidate(net: Net, given: Mapping[str, Any] | None = None) -> Candidate:
     """What the survey needs to know of a net before it plans anything."""
     given = dict(given or {})
     plan = blueprint(net, **given)
-    source = plan.source if isinstance(net, str) else source_of(net)
+    source = plan.code if isinstance(net, str) else fingerprint.of_object(net)
     if plan.registered:
         entry = nets[plan.name]
         return Candidate(net, plan.name, entry.kind, entry.polynomial, entry.version, source, given)

@@ -13,6 +13,7 @@ from torch.func import vmap
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from theodolite.errors import BadInput, NotApplicable, TheodoliteError
+from theodolite.nets import fingerprint
 from theodolite.nets.contract import nets
 from theodolite.nets.load import blueprint, seeded
 from theodolite.nets.parts.as_vector import AsVector
@@ -26,7 +27,7 @@ class Pairing:
     """One net on one task. `reads_ids`: it gets integer ids, not one-hot features. `takes_present`: its forward has
     that argument. `pads`: right padding was seen not to change its outputs, so lengths can share a batch.
     `most`: the tokens it was built for. `token_by_token`: batched, it does more operations for more tokens, as
-    recurrent nets do."""
+    recurrent nets do. `source`: which code a user's net is."""
 
     name: str
     task: Task
@@ -90,7 +91,7 @@ def pair(
         task=task,
         build=build,
         shape={k: v for k, v in plan.shape.items() if k not in ("features", "outputs", "vocab", "tokens")},
-        source=plan.source,
+        source=plan.code if isinstance(net, str) else fingerprint.of_object(net),
         version=plan.version,
         reads_ids=plan.vocab is not None,
         takes_present="present" in inspect.signature(module.forward).parameters,

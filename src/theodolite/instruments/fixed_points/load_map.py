@@ -33,7 +33,7 @@ def load_map(
         return named_map(name, size, **arguments)
     if size is None:
         raise BadInput(f"how many numbers '{name}' takes is not known: give --size")
-    found, _, _ = named_in_file(name)
+    found = named_in_file(name).found
     if isinstance(found, nn.Module):
         if arguments:
             raise BadInput(f"'{name}' is built already, so '{next(iter(arguments))}' cannot be set: name its class")

@@ -278,10 +278,10 @@ def _user_class(family: str | Callable[..., Any]) -> tuple[str, Callable[..., An
         return getattr(family, "__name__", type(family).__name__), family
     if ":" not in family and not family.endswith(".py"):
         raise BadInput(f"{unknown('class', family, FAMILIES)}; or file.py:Name")
-    found, name, _ = named_in_file(family)
-    if not callable(found):
-        raise BadInput(f"'{name}' is a {type(found).__name__}: name a function of the inputs")
-    return name, found
+    named = named_in_file(family)
+    if not callable(named.found):
+        raise BadInput(f"'{named.name}' is a {type(named.found).__name__}: name a function of the inputs")
+    return named.name, named.found
 
 
 def _call(name: str, function: Callable[..., Any], points: Tensor, generator: torch.Generator) -> Tensor:

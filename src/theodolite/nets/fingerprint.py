@@ -1,0 +1,273 @@
+"""Which code a user's net is: its own text, every module of theirs that it imports, the versions of libraries.
+
+A result is kept under this name and handed out again only for the same code. Imports are read from the text, all of
+them, also inside functions, and followed through every module outside the standard library and site-packages; what
+stands in the file's own namespace once it has run adds imports whose names were computed. Not seen: a name that is
+computed inside a function or inside an imported module, and files that are read as data.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import symtable
+import sys
+import sysconfig
+import textwrap
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from importlib import metadata
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+from theodolite.measurement import canonical
+from theodolite.version import __version__
+
+_PROCESS = uuid.uuid4().hex
+_STANDARD = tuple({Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")})
+_INSTALLED = {"site-packages", "dist-packages"}
+
+_read: dict[str, tuple[ModuleSpec, bytes]] = {}  # by module: its text when it was first seen after its import
+_by_users: set[str] = set()  # modules that a user's file has imported
+
+
+def of_file(module: ModuleType, content: bytes) -> str:
+    """Of a user's file that has just been run as `module`."""
+    return _hash({"file": _sha(content), **_imported({*_imports(content, ""), *_held(module)})})
+
+
+def of_object(net: Any) -> str:
+    """Of a class or function: its module's file. What `__main__` defines is known by its own text and what that names,
+    so that a script may change around it. One whose text cannot be had is the same only while this process lives."""
+    module = sys.modules.get(getattr(net, "__module__", None) or "")
+    try:
+        held = [_plain(value) for value in _captured(net)]
+        if module is None or module.__name__ == "__main__":
+            texts, names = _texts(net, vars(module) if module else {})
+            return _hash({"texts": texts, "captured": held, **_imported(names)})
+        inspect.getsource(net)  # one that was put together at run time has none, whatever its module says
+        return _hash({"name": net.__qualname__, "captured": held, **_imported({module.__name__, *_held(module)})})
+    except (AttributeError, OSError, RecursionError, SyntaxError, TypeError, ValueError):
+        return _hash([_PROCESS, id(net)])
+
+
+def forget_changed() -> None:
+    """Once a module that users' files imported was changed, all of these are imported anew, as the files are."""
+    loaded = {name: spec for name in _by_users if (spec := getattr(sys.modules.get(name), "__spec__", None))}
+    if all(_content(name, spec) == _on_disk(spec) for name, spec in loaded.items()):
+        return
+    for name in loaded:
+        del sys.modules[name]
+        parent, _, leaf = name.rpartition(".")
+        if parent in sys.modules:
+            vars(sys.modules[parent]).pop(leaf, None)
+    _by_users.clear()
+    importlib.invalidate_caches()
+
+
+def remember(names: Iterable[str]) -> None:
+    """These modules were imported by a user's file."""
+    for name in names:
+        spec = getattr(sys.modules.get(name), "__spec__", None)
+        if spec is not None and spec.origin is not None and not _is_standard(spec) and not _library(name, spec):
+            _content(name, spec)
+            _by_users.add(name)
+
+
+def _imported(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The modules behind these names by the hash of their texts, and the libraries by their versions."""
+    modules: dict[str, str] = {}
+    libraries = {"torch": _version("torch")}
+    waiting, seen = [name for name in names if name], set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        top, _, _ = name.partition(".")
+        for one in (top, name):  # a library's own modules are not looked for
+            spec = _spec(one)
+            if spec is not None and spec.origin is not None and (_is_standard(spec) or _library(one, spec)):
+                break
+        else:
+            if spec is not None and spec.origin is not None:
+                content = _content(name, spec)
+                modules[name] = _sha(content)
+                waiting += _imports(content, spec.parent or "")
+            if top != name:
+                waiting.append(name.rpartition(".")[0])  # a module's packages run before it
+            continue
+        if not _is_standard(spec):
+            libraries[top] = _version(top)
+    return {"modules": modules, "libraries": libraries}
+
+
+@lru_cache(maxsize=1024)
+def _imports(content: bytes, package: str) -> frozenset[str]:
+    """Every name a text imports; some are of functions and classes, not of modules."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return frozenset()  # compiled, or never to be imported
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute("." * node.level + (node.module or ""), package)
+            found |= {base, *(f"{base}.{alias.name}" for alias in node.names)} if base else set()
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+            if called in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+                found.add(_absolute(node.args[0].value, package))
+    return frozenset(found)
+
+
+def _absolute(name: str, package: str) -> str:
+    try:
+        return importlib.util.resolve_name(name, package or None)
+    except ImportError:
+        return ""
+
+
+def _held(module: ModuleType) -> set[str]:
+    """The modules of what stands in a module's namespace."""
+    values = list(vars(module).values())
+    names = {value.__name__ if isinstance(value, ModuleType) else _home(value) for value in values}
+    return {name for name in names if name != module.__name__}
+
+
+def _home(value: Any) -> str:
+    owner = value if isinstance(value, type | FunctionType) else type(value)
+    return str(owner.__module__)
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """How a module is found, without importing anything."""
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__spec__", None)
+    parent, _, leaf = name.rpartition(".")
+    above = _spec(parent) if parent else None
+    if parent and (above is None or above.submodule_search_locations is None):
+        return None
+    path = None if above is None else list(above.submodule_search_locations or ())
+    for finder in sys.meta_path:
+        try:
+            found = finder.find_spec(name, path)
+        except Exception:  # a namespace inside one that is not imported; or another program's finder
+            found = PathFinder.find_spec(leaf, path)
+        if found is not None:
+            return found
+    return None
+
+
+def _is_standard(spec: ModuleSpec) -> bool:
+    path = Path(spec.origin or "")
+    if spec.origin in ("built-in", "frozen"):
+        return True
+    return not _INSTALLED & set(path.parts) and any(path.is_relative_to(folder) for folder in _STANDARD)
+
+
+def _library(name: str, spec: ModuleSpec) -> str:
+    """The version of the library that a module belongs to; empty for a user's own, wherever it lies."""
+    top = name.partition(".")[0]
+    return _version(top) if top == "theodolite" or _INSTALLED & set(Path(spec.origin or "").parts) else ""
+
+
+@cache
+def _version(top: str) -> str:
+    """Of the library behind an import name, without the build: 2.13.0 for 2.13.0+cpu. Empty if nobody knows."""
+    if top == "theodolite":
+        return __version__
+    try:
+        return metadata.version(top).partition("+")[0]
+    except metadata.PackageNotFoundError:
+        found = sorted(set(_distributions().get(top, ())))
+        return " ".join(f"{name} {metadata.version(name).partition('+')[0]}" for name in found)
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()
+
+
+def _content(name: str, spec: ModuleSpec) -> bytes:
+    """A module's text: the one it runs, so of a loaded one as it was when it was first seen after that."""
+    if name not in sys.modules:
+        return _on_disk(spec)
+    if _read.get(name, (None,))[0] is not spec:  # a reload brings a spec of its own
+        _read[name] = (spec, _on_disk(spec))
+    return _read[name][1]
+
+
+def _on_disk(spec: ModuleSpec) -> bytes:
+    try:
+        return spec.loader.get_data(spec.origin)  # type: ignore[union-attr]  # also out of a zip file
+    except (AttributeError, OSError):
+        return b""
+
+
+def _texts(net: Any, known: Mapping[str, Any]) -> tuple[list[str], set[str]]:
+    """The text of an object of `__main__` and of what it names there; and the modules that these come from."""
+    texts: list[str] = []
+    names: set[str] = set()
+    waiting, seen = [net], set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, ModuleType):
+            names.add(one.__name__)
+        elif not isinstance(one, type | FunctionType):
+            texts.append(_plain(one))
+        elif one.__module__ != "__main__":
+            names.add(one.__module__)
+        else:
+            text = textwrap.dedent(inspect.getsource(one))
+            texts.append(text)
+            names |= _imports(text.encode(), "")
+            waiting += [known[name] for name in _globals(symtable.symtable(text, "", "exec")) if name in known]
+    return sorted(texts), names
+
+
+def _globals(table: symtable.SymbolTable) -> Iterator[str]:
+    """The names a text takes from outside of it."""
+    yield from (symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced())
+    for child in table.get_children():
+        yield from _globals(child)
+
+
+def _captured(net: Any) -> list[Any]:
+    """What an object that was made inside a function holds of that place, by closure or as a default."""
+    if "<" not in net.__qualname__:
+        return []
+    functions = [
+        getattr(value, "__func__", value) for value in (vars(net).values() if isinstance(net, type) else [net])
+    ]
+    found: list[Any] = []
+    for one in functions:
+        if isinstance(one, FunctionType):
+            found += [cell.cell_contents for cell in one.__closure__ or ()]
+            found += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
+    return [value for value in found if value is not net]  # `super()` holds the class
+
+
+def _plain(value: Any) -> str:
+    """A value as text; TypeError where only this process knows it."""
+    if isinstance(value, type | FunctionType):
+        return of_object(value)
+    return value.__name__ if isinstance(value, ModuleType | BuiltinFunctionType) else canonical(value)
+
+
+def _sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _hash(document: Any) -> str:
+    return _sha(canonical(document).encode())
