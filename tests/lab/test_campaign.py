@@ -481,7 +481,7 @@ def test_what_a_retry_starts_from_is_the_last_checkpoint(tmp_path, alone):
 
     engine = Dying()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("theodolite.bench.learn.make_engine", lambda *_: engine)
+        patch.setattr("theodolite.lab.running.make_engine", lambda *_: engine)
         found = learn(**MLP, out=tmp_path / "runs")
     assert submitted == [(0, 0), (36, 1), (116, 2)]
     assert keyed(found.rows) == alone
@@ -491,7 +491,7 @@ def test_what_a_retry_starts_from_is_the_last_checkpoint(tmp_path, alone):
     engine = Dying()
     engine.deaths = [20, 20, 20]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("theodolite.bench.learn.make_engine", lambda *_: engine)
+        patch.setattr("theodolite.lab.running.make_engine", lambda *_: engine)
         found = learn(**MLP, out=tmp_path / "hopeless")
     assert [f.sentence for f in found.failures] == ["its worker died 3 times (killed, often for want of memory)"]
     assert len(found.rows) == 0
