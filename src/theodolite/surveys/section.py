@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from theodolite.lab.cell import Cell, Row
 from theodolite.registry import Registry
+from theodolite.report import Summary
 
 if TYPE_CHECKING:
     from theodolite.surveys.candidate import Candidate

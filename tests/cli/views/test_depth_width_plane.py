@@ -14,7 +14,6 @@ import pytest
 from theodolite.advice.advice import advise
 from theodolite.advice.catalogue import models
 from theodolite.cli.views.depth_width_plane import draw_plane
-from theodolite.report.svg.drawing import Labels, LogAxis
 
 GPT2 = {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12}
 VIT = {"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
@@ -104,24 +103,6 @@ def test_shapes_far_from_all_models_are_still_inside(advice):
     for _, (x, y) in markers(picture, "mark"):
         assert 70 <= x <= width - 20
         assert 64 <= y <= height - 150
-
-
-def test_labels_never_cover_each_other_or_leave_the_frame():
-    labels = Labels((0, 0, 200, 100))
-    placed = [labels.place((20 + 3 * k, 50), f"label {k}") for k in range(30)]
-    assert 3 < sum(map(bool, placed)) < 30
-    boxes = labels.taken
-    for i, a in enumerate(boxes):
-        assert a[0] >= 0
-        assert a[2] <= 200
-        for b in boxes[:i]:
-            assert not (a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3])
-
-
-def test_a_logarithmic_axis_has_equal_steps_for_equal_ratios():
-    axis = LogAxis(1, 100, 0, 200)
-    assert axis(10) == pytest.approx(100)
-    assert axis.value(axis(7)) == pytest.approx(7)
 
 
 @pytest.mark.browser

@@ -16,7 +16,7 @@ def claims_page(results: Sequence[Mapping[str, Any]], device: str, date: str, ve
     shown = [
         {**result, "detail": _cell(result["detail"]), "changed": claims[result["id"]].changed} for result in results
     ]
-    template = environment(__package__).get_template("claims.md.j2")
+    template = environment("theodolite.cli.views").get_template("claims.md.j2")
     page = template.render(results=shown, tally=tally(results), version=version, device=device, date=date)
     return page.strip() + "\n"
 

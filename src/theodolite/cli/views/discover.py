@@ -127,7 +127,7 @@ def ticks(found: Discovery) -> list[Tick]:
 def discovery_page(found: Discovery, command: str = "", provenance: Mapping[str, Any] | None = None) -> str:
     """The page as one text: no script, and nothing is fetched."""
     word, sentence = verdict(found)
-    templates = environment(__package__)
+    templates = environment("theodolite.cli.views")
     page = templates.get_template("discovery.html.j2").render(
         title=f"What {found.target} is composed of",
         subtitle=_subtitle(found),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -50,24 +51,23 @@ def render_page(
     stands below every table and figure that has none of its own.
     """
     shown, data = [], []
-    counts = {"table": 0, "figure": 0, "chart": 0}
+    numbers = itertools.count(1), itertools.count(1), itertools.count(1)
     for section in sections:
-        tables, figures = [], []
-        for table in section.summary.tables:
-            counts["table"] += 1
-            again = replace(table, command=table.command or command)
-            tables.append(_shown_table(again, f"table-{counts['table']}"))
-        for figure in section.summary.figures:
-            counts["figure"] += 1
-            again = replace(figure, command=figure.command or command, order=nets)
-            figures.append(_shown_figure(again, f"figure-{counts['figure']}"))
-        charts = []
-        for chart in section.summary.charts:
-            counts["chart"] += 1
-            charts.append(_shown_chart(replace(chart, command=chart.command or command), f"chart-{counts['chart']}"))
+        summary = section.summary
+        tables = [
+            _shown_table(replace(table, command=table.command or command), f"table-{next(numbers[0])}")
+            for table in summary.tables
+        ]
+        figures = [
+            _shown_figure(replace(figure, command=figure.command or command, order=nets), f"figure-{next(numbers[1])}")
+            for figure in summary.figures
+        ]
+        charts = [
+            _shown_chart(replace(chart, command=chart.command or command), f"chart-{next(numbers[2])}")
+            for chart in summary.charts
+        ]
         anchor = "section-" + re.sub(r"[^A-Za-z0-9_-]+", "-", section.id)
-        failures = _failures(section.summary)
-        parts = {"tables": tables, "figures": figures, "charts": charts, "failures": failures}
+        parts = {"tables": tables, "figures": figures, "charts": charts, "failures": _failures(summary)}
         shown.append({"anchor": anchor, "section": section, **parts})
         data.append(_section_data(section, tables, figures))
     verdicts = first_screen(
@@ -97,7 +97,7 @@ def render_page(
         version=__version__,
         style=verbatim(templates, "colours.css", "page.css", "verdicts.css"),
         script=verbatim(templates, "page.js"),
-        plotly=Markup(_plotly()) if counts["figure"] else None,
+        plotly=Markup(_plotly()) if any(section.summary.figures for section in sections) else None,
         data=Markup(_script_json(document)),
     )
     return page.lstrip() + "\n"
@@ -152,10 +152,7 @@ def _table_data(ident: str, table: Table) -> dict[str, Any]:
         "title": table.title,
         "caption": table.caption,
         "command": table.command,
-        "columns": [
-            {"key": c.key, "label": c.label, "note": c.note, "numeric": c.numeric, "kind": c.kind}
-            for c in table.columns
-        ],
+        "columns": [asdict(column) for column in table.columns],
         "rows": [[json_value(row.get(column.key)) for column in table.columns] for row in table.rows],
     }
 

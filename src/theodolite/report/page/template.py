@@ -11,7 +11,9 @@ from markupsafe import Markup, escape
 def environment(*packages: str) -> jinja2.Environment:
     """With the templates of `packages` beside the page's own; HTML is escaped, and a value left out is an error."""
     made = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in (__package__, *packages)]),
+        loader=jinja2.ChoiceLoader(
+            [jinja2.PackageLoader(package) for package in ("theodolite.report.page", *packages)]
+        ),
         autoescape=jinja2.select_autoescape(("html.j2",)),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

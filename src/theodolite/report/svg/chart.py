@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import NamedTuple
 
 from theodolite.report.chart import Board, Chart, Square
 from theodolite.report.colours import INK, PALETTE, RULE, SOFT
@@ -12,24 +13,23 @@ _WIDE, _HIGH = 47, 27  # of a square
 _BETWEEN = 26  # boards
 _LETTER = 6.6  # of a name, about
 _SLANT = 0.82  # of a slanted name's length goes up
-_STYLE = {  # alone in a file: light paper, the palette of the plots
-    "ink": INK,
-    "soft": SOFT,
-    "rule": RULE,
-    "boards": PALETTE[:3],
-}
-_PAGE = {
-    "ink": "var(--ink)",
-    "soft": "var(--soft)",
-    "rule": "var(--rule)",
-    "boards": ("var(--series-0)", "var(--series-1)", "var(--series-2)"),
-}
 _FONT = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif"
+
+
+class _Colours(NamedTuple):
+    boards: Sequence[str]
+    ink: str
+    soft: str
+    rule: str
+
+
+_ALONE = _Colours(PALETTE[:3], INK, SOFT, RULE)
+_PAGE = _Colours([f"var(--series-{i})" for i in range(3)], "var(--ink)", "var(--soft)", "var(--rule)")
 
 
 def chart_svg(chart: Chart, alone: bool = False) -> str:
     """`alone`: for a file of its own, on white."""
-    style = _STYLE if alone else _PAGE
+    colours = _ALONE if alone else _PAGE
     left = 14 + _LETTER * max(len(name) for name in chart.rows)
     names = 12 + _SLANT * _LETTER * max(len(name) for name in chart.columns)
     top = 44 + names
@@ -45,20 +45,18 @@ def chart_svg(chart: Chart, alone: bool = False) -> str:
         parts.append(f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>')
     for number, name in enumerate(chart.rows):
         y = top + _HIGH * (number + 0.5) + 4
-        parts.append(_text(left - 8, y, name, style["ink"], "end"))
+        parts.append(_text(left - 8, y, name, colours.ink, "end"))
     for number, one in enumerate(chart.boards):
-        colour = style["boards"][number % len(style["boards"])]
-        parts += _board(one, chart.columns, left + number * (board + _BETWEEN), top, colour, style)
+        colour = colours.boards[number % len(colours.boards)]
+        parts += _board(one, chart.columns, left + number * (board + _BETWEEN), top, colour, colours)
     return "".join([*parts, "</svg>"])
 
 
-def _board(
-    board: Board, columns: Sequence[str], x: float, top: float, colour: str, style: dict[str, str | tuple[str, ...]]
-) -> list[str]:
-    ink, soft, rule = str(style["ink"]), str(style["soft"]), str(style["rule"])
+def _board(board: Board, columns: Sequence[str], x: float, top: float, colour: str, colours: _Colours) -> list[str]:
+    ink = colours.ink
     parts = [
         f'<text x="{x:.1f}" y="16" fill="{ink}" font-size="14" font-weight="bold">{escape(board.title)}</text>',
-        _text(x, 33, board.note, soft, "start", 11),
+        _text(x, 33, board.note, colours.soft, "start", 11),
     ]
     for column, name in enumerate(columns):
         at, y = x + _WIDE * (column + 0.5), top - 6
@@ -66,23 +64,23 @@ def _board(
         parts.append(f'<text x="{at:.1f}" y="{y:.1f}" fill="{ink}" {turned}>{escape(name)}</text>')
     for row, squares in enumerate(board.squares):
         for column, square in enumerate(squares):
-            parts.append(_square(square, x + _WIDE * column, top + _HIGH * row, colour, ink, soft, rule))
+            parts.append(_square(square, x + _WIDE * column, top + _HIGH * row, colour, colours))
     return parts
 
 
-def _square(square: Square, x: float, y: float, colour: str, ink: str, soft: str, rule: str) -> str:
+def _square(square: Square, x: float, y: float, colour: str, colours: _Colours) -> str:
     known = square.share is not None
     full = 0.04 + 0.56 * min(1.0, max(0.0, square.share)) if square.share is not None else 0.0
     box = f'x="{x + 1:.1f}" y="{y + 1:.1f}" width="{_WIDE - 2}" height="{_HIGH - 2}" rx="3"'
     hover = f"<title>{escape(square.hover)}</title>" if square.hover else ""
-    dash = "" if known else ' stroke-dasharray="2 3"'
+    ink, dash = (colours.ink, "") if known else (colours.soft, ' stroke-dasharray="2 3"')
     return (
-        f'<g>{hover}<rect {box} fill="{colour}" fill-opacity="{full:.2f}" stroke="{rule}"{dash}/>'
-        f"{_text(x + _WIDE / 2, y + _HIGH / 2 + 4, square.text, ink if known else soft, 'middle', 11)}</g>"
+        f'<g>{hover}<rect {box} fill="{colour}" fill-opacity="{full:.2f}" stroke="{colours.rule}"{dash}/>'
+        f"{_text(x + _WIDE / 2, y + _HIGH / 2 + 4, square.text, ink, 'middle', 11)}</g>"
     )
 
 
-def _text(x: float, y: float, words: str, fill: object, anchor: str, size: int = 12) -> str:
+def _text(x: float, y: float, words: str, fill: str, anchor: str, size: int = 12) -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{fill}" text-anchor="{anchor}" font-size="{size}">{escape(words)}</text>'
     )

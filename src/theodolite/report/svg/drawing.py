@@ -37,10 +37,6 @@ class LogAxis:
         share = (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
         return self.start + share * (self.end - self.start)
 
-    def value(self, pixel: float) -> float:
-        share = (pixel - self.start) / (self.end - self.start)
-        return math.exp(math.log(self.low) + share * (math.log(self.high) - math.log(self.low)))
-
     def shows(self, value: float) -> bool:
         return self.low <= value <= self.high
 
