@@ -271,7 +271,7 @@ def _stepper(config: Mapping[str, Any]) -> tuple[str, str]:
     return config["task_args"]["group"], named
 
 
-def solved_length(by_length: Sequence[Sequence[float | None]], bar: float = SOLVED) -> int:
+def solved_length(by_length: Sequence[Sequence[Any]], bar: float = SOLVED) -> int:
     """The greatest length up to which, of those looked at, every score reaches the bar; 0 if the first does not."""
     reached = 0
     for length, score in sorted((int(n), s) for n, s in by_length):
