@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,22 +16,13 @@ from theodolite.nets.contract import nets
 
 logger = logging.getLogger(__name__)
 
-Watch = Callable[[int, int, str], None]  # cells finished, cells in all, what is measured now
 
-
-def run(
-    cells: Sequence[Cell],
-    device: str = "cpu",
-    watch: Watch | None = None,
-    locations: Mapping[str, Any] | None = None,
-) -> Iterator[Row]:
+def run(cells: Sequence[Cell], device: str = "cpu", locations: Mapping[str, Any] | None = None) -> Iterator[Row]:
     """A cell that cannot be measured gives a row with the reason; it never stops the others.
 
     `locations`: by `place`, where a user's net is found that a cell knows only by name and hash.
     """
-    for number, cell in enumerate(cells):
-        if watch:
-            watch(number, len(cells), describe(cell))
+    for cell in cells:
         logger.info("cell %s %s", cell.measure, dict(cell.config))
         started, found, reason = time.perf_counter(), {}, None
         try:
@@ -41,8 +32,6 @@ def run(
         provenance = asdict(Provenance.here(cell.seed, device))
         facts = {"seconds": time.perf_counter() - started, "device": device, "provenance": provenance}
         yield Row(cell, found, reason, facts)
-    if watch:
-        watch(len(cells), len(cells), "done")
 
 
 def place(config: Mapping[str, Any]) -> str:
