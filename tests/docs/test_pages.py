@@ -147,7 +147,7 @@ def test_site_builds_and_fetches_nothing_from_outside(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="the site needs the extra 'docs'")
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True, timeout=60,
+        cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     for page in tmp_path.rglob("*.html"):

@@ -105,20 +105,26 @@ def test_operations_inside_torchs_own_recurrent_kernels_are_seen():
 
 
 class Sleeps(nn.Module):
+    """A clock that only its own passes move: four milliseconds each, but every fifth takes forty."""
+
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(1))
+        self.passes, self.clock = 0, 0.0
 
     def forward(self, x):
-        time.sleep(0.004)
+        self.passes += 1
+        self.clock += 0.004 if self.passes % 5 else 0.04
         return x * self.weight
 
 
-def test_seconds_are_those_of_a_net_that_sleeps():
-    found = cost(Sleeps(), batch=4, tokens=5, features=2, state=False)
+def test_seconds_are_those_of_a_net_that_sleeps(monkeypatch):
+    net = Sleeps()
+    monkeypatch.setattr(time, "perf_counter", lambda: net.clock)
+    found = cost(net, batch=4, tokens=5, features=2, state=False)
     for name in ("forward_seconds_per_token", "training_seconds_per_token"):
         row = found[name]
-        assert 0.004 <= row.value * 20 < 0.04
+        assert row.value * 20 == pytest.approx(0.004)
         low, high = row.interval
         assert row.diagnostics["fastest"] <= low <= row.value <= high
         assert row.diagnostics["runs"] >= 5

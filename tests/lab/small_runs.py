@@ -54,6 +54,16 @@ class Net(nn.Module):
 HARMLESS = "pass"
 
 
+def held(gate: Path, calls: int = 120, pause: float | None = None) -> str:
+    """What happens in a net that trains no further before the file `gate` is there, so that no run of it ends before.
+
+    With a `pause` it goes on, but so slowly that a run has minutes left, and still hears that it shall stop.
+    """
+    word = "while" if pause is None else "if"
+    wait = f"__import__('time').sleep({pause or 0.01})"
+    return f"{word} self.calls > {calls} and not os.path.exists({str(gate)!r}): {wait}"
+
+
 def net_file(folder: Path, happens: str = HARMLESS, name: str = "net.py") -> str:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(NET.format(happens))

@@ -39,7 +39,7 @@ store.LEFTOVER = -1.0
 folder, run = Path(sys.argv[1]), json.loads(sys.argv[2])
 folder.mkdir(exist_ok=True)
 
-def start(log=None, **changed):
+def start(log=None, halts=lambda news: False, **changed):  # at an update that `halts`, it waits to be killed
     child = os.fork()
     if child:
         return child
@@ -47,23 +47,18 @@ def start(log=None, **changed):
     def update(group, news):
         for row in news.rows:
             os.write(say, f"{os.getpid()} {row.cell.key}\\n".encode())
+        if halts(news):
+            signal.pause()
+    def watch(done, total, label):
+        if label.startswith("waiting for"):
+            os.write(say, f"{os.getpid()} waits\\n".encode())
     try:
-        found = learn(**{**run, **changed}, out=folder, listener=Listener(update=update))
+        found = learn(**{**run, **changed}, out=folder, listener=Listener(watch, update))
         os.write(say, f"{os.getpid()} ends with {len(found.rows)} and {len(found.failures)}\\n".encode())
         os._exit(0)
     except BaseException as error:
         print(repr(error), file=sys.stderr, flush=True)
         os._exit(7)
-
-gone = set()
-
-def ended(child, within):
-    limit = time.monotonic() + within
-    while child not in gone and time.monotonic() < limit:
-        if os.waitpid(child, os.WNOHANG) != (0, 0):
-            gone.add(child)
-        time.sleep(0.002)
-    return child in gone
 
 def kill(child):
     os.kill(child, signal.SIGKILL)
@@ -85,12 +80,11 @@ def state():
 KILLS = """
 rng, kills, seen = random.Random(0), int(sys.argv[3]), []
 for number in range(kills):
-    child = start()
     aim = 0 if number % 4 == 0 else run["steps"] * number // kills  # some before it trains at all
-    while max(state()[1], default=0) < aim and not ended(child, 0.01):
-        pass
-    if ended(child, rng.uniform(0, 0.1)):
-        break
+    child = start(halts=lambda news: news.step >= run["steps"] * (number + 1) // kills)
+    while max(state()[1], default=0) < aim:
+        time.sleep(0.01)
+    time.sleep(rng.uniform(0, 0.1))
     kill(child)
     seen.append(state())
 last = start()
@@ -105,15 +99,15 @@ codes = [os.waitpid(child, 0)[1] for child in (first, second)]
 
 begun = len(state()[0])  # one more command, with new cells; it is killed while another waits for it
 changed = {"seed": 100, "steps": 300}
-held = start(log, **changed)
+held = start(log, halts=lambda news: news.rows, **changed)
 while len(state()[0]) == begun:
     time.sleep(0.005)
 waits = start(log, **changed)
-time.sleep(0.5)
-waited = os.waitpid(waits, os.WNOHANG) == (0, 0)
+while f"{waits} waits" not in log.read_text():
+    time.sleep(0.005)
 kill(held)
 codes.append(os.waitpid(waits, 0)[1])
-print(json.dumps({"codes": codes, "pids": [first, second, held, waits], "waited": waited}))
+print(json.dumps({"codes": codes, "pids": [first, second, held, waits]}))
 """
 
 
@@ -121,7 +115,7 @@ def nursery(script: str, folder: Path, run: dict, *arguments: object) -> str:
     command = [sys.executable, "-W", "ignore", "-c", NURSERY + script]  # Python warns where a library has threads
     command += [str(folder), json.dumps(run), *map(str, arguments)]
     alone = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=570, env=alone)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=alone)
     assert (ended.returncode, ended.stderr) == (0, "")
     return ended.stdout
 
@@ -142,7 +136,7 @@ def swept(monkeypatch) -> None:
 def test_killed_at_random_moments_it_ends_with_the_rows_of_an_unkilled_run(tmp_path, kills, swept):
     run = {**MLP, "steps": 40 * kills}
     found = json.loads(nursery(KILLS, tmp_path / "killed", run, kills))
-    assert len(found["seen"]) >= 0.7 * kills
+    assert len(found["seen"]) == kills
     steps = [steps[0] for _, steps in found["seen"] if steps]
     assert steps == sorted(steps), "a run that was killed went back"
     assert len(set(steps) - {0}) >= kills // 3, "the kills did not come in the middle of the training"
@@ -162,9 +156,8 @@ def test_commands_on_one_store_share_its_cells_and_take_over_from_the_dead(tmp_p
     shared = tmp_path / "shared"
     found = json.loads(nursery(TOGETHER, shared, run))
     assert found["codes"] == [0, 0, 0]
-    assert found["waited"]
     first, second, held, waits = map(str, found["pids"])
-    lines = [line.split(" ", 1) for line in (shared / "log").read_text().splitlines()]
+    lines = [line.split(" ", 1) for line in (shared / "log").read_text().splitlines() if "waits" not in line]
     assert {pid: told for pid, told in lines if "ends" in told} == {
         first: "ends with 4 and 0",
         second: "ends with 8 and 0",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from theodolite.lab.run_cells import place
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context
 
-from .small_runs import MLP, RNN, checkpoints, keyed, net_file, rows_of
+from .small_runs import MLP, RNN, checkpoints, held, keyed, net_file, rows_of
 
 TWO_LANES = {**MLP, "task": ["parity", "majority"], "task_args": {"bits": 5, "parity.relevant": 2}, "steps": 80}
 
@@ -30,7 +29,7 @@ TWO_LANES = {**MLP, "task": ["parity", "majority"], "task_args": {"bits": 5, "pa
 SLEEPS = """if multiprocessing.parent_process() and self.calls > 1:
             assert os.path.exists(__file__ + ".sleep"), "no bed"
             open(__file__ + ".asleep", "w").close()
-            __import__("time").sleep(60)"""
+            signal.pause()"""
 
 
 def workers() -> list[int]:
@@ -55,9 +54,10 @@ def test_workers_give_the_rows_of_this_process_also_when_one_of_them_is_killed(t
                 blocked.append(int(status.partition("SigBlk:\t")[2].split()[0], 16))
             killed.append(workers()[0])
             os.kill(killed[0], signal.SIGKILL)
+            (tmp_path / "go").touch()
 
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    run = {**TWO_LANES, "steps": 240}
+    run = {**TWO_LANES, "net": net_file(tmp_path, held(tmp_path / "go", calls=40)), "steps": 120}
     found = learn(**run, out=tmp_path / "pool", workers=2, threads=1, listener=Listener(update=kill))
     assert killed
     assert all(mask >> (signal.SIGINT - 1) & 1 for mask in blocked), "Ctrl-C would kill a worker"
@@ -95,12 +95,9 @@ def group_of(run: dict, folder: Path) -> tuple[Group, Context]:
 
 def until(engine: Pool | Here, group: Group, end: type | tuple[type, ...] = ()) -> list[pool.Message]:
     messages: list[pool.Message] = []
-    limit = time.monotonic() + 60
-    while time.monotonic() < limit:
+    while not any(isinstance(m, end) or (isinstance(m, pool.Update) and m.done) for m in messages):
         messages += engine.poll(0.2)
-        if any(isinstance(m, end) or (isinstance(m, pool.Update) and m.done) for m in messages):
-            return messages
-    raise AssertionError(f"no end after {len(messages)} messages")
+    return messages
 
 
 def test_a_worker_serves_many_groups_and_one_that_died_idle_is_noticed(tmp_path):
@@ -142,13 +139,10 @@ def test_a_worker_that_does_not_answer_is_ended_and_one_that_raises_is_not(tmp_p
     [worker] = workers()
     (tmp_path / "net.py.sleep").touch()
     engine.submit(group, context)
-    limit = time.monotonic() + 30
-    while not (tmp_path / "net.py.asleep").exists() and time.monotonic() < limit:
+    while not (tmp_path / "net.py.asleep").exists():
         engine.poll(0.05)
     assert workers() == [worker], "a net that raised costs no worker"
-    began = time.monotonic()
     engine.stop()
-    assert time.monotonic() - began < 10
     assert gone(worker)
     assert workers() == []
 

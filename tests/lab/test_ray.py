@@ -23,7 +23,7 @@ from theodolite.lab.group import Group
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Update
 
-from .small_runs import MLP, checkpoints, keyed, net_file, rows_of
+from .small_runs import MLP, checkpoints, held, keyed, net_file, rows_of
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra ray")
 
@@ -54,8 +54,8 @@ def test_no_node_with_a_gpu_is_told_before_anything_waits_for_one(nodes, tmp_pat
 
 
 def test_a_cluster_gives_the_rows_of_this_machine_also_when_one_of_its_nodes_is_killed(nodes, tmp_path):
-    net = net_file(tmp_path / "mine")
-    run = {**TWO_LANES, "net": net, "steps": 1600, "every": 100, "keep_weights": True}
+    net = net_file(tmp_path / "mine", held(tmp_path / "go"))
+    run = {**TWO_LANES, "net": net, "steps": 300, "every": 100, "keep_weights": True}
     [worker] = [node for node in nodes.list_all_nodes() if node is not nodes.head_node]
     saved: dict[str, int] = {}
     killed: list[bool] = []
@@ -69,6 +69,7 @@ def test_a_cluster_gives_the_rows_of_this_machine_also_when_one_of_its_nodes_is_
         if len(saved) == 2 and not killed:  # one on each node: told while they run, not at their end
             killed.append(True)
             nodes.remove_node(worker, allow_graceful=False)
+            (tmp_path / "go").touch()
 
     at = Cluster(address=nodes.address)
     found = learn(**run, out=tmp_path / "ray", engine="ray", cluster=at, listener=Listener(update=kill))

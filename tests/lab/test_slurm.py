@@ -22,7 +22,7 @@ from theodolite.lab.group import Group
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Update
 
-from .small_runs import MLP, checkpoints, keyed, net_file, rows_of
+from .small_runs import MLP, checkpoints, held, keyed, net_file, rows_of
 
 pytestmark = pytest.mark.skipif(find_spec("submitit") is None, reason="needs the extra slurm")
 
@@ -64,7 +64,7 @@ def workers_of(folder: Path) -> list[int]:
 
 
 def test_jobs_give_the_rows_of_this_process_also_when_one_is_killed_and_one_has_no_time_left(tmp_path):
-    run = {**TWO_LANES, "net": net_file(tmp_path / "mine"), "steps": 300, "every": 100}
+    run = {**TWO_LANES, "net": net_file(tmp_path / "mine", held(tmp_path / "go")), "steps": 300, "every": 100}
     saved: dict[str, int] = {}
     sent: list[int] = []
     resumed: dict[str, int] = {}
@@ -78,6 +78,7 @@ def test_jobs_give_the_rows_of_this_process_also_when_one_is_killed_and_one_has_
             sent.extend(workers_of(tmp_path))
             for pid, number in zip(sent, (signal.SIGKILL, signal.SIGUSR2), strict=True):
                 os.kill(pid, number)
+            (tmp_path / "go").touch()
 
     out = tmp_path / "jobs"
     found = learn(**run, out=out, engine="slurm-local", workers=2, threads=1, listener=Listener(update=disturb))

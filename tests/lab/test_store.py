@@ -343,13 +343,14 @@ def test_a_process_is_known_by_its_start_and_not_by_its_number_alone():
         assert here.dead(0)
 
 
-def test_a_process_of_another_machine_is_dead_after_a_minute_of_silence(opened):
+def test_a_process_of_another_machine_is_dead_after_a_minute_of_silence(opened, monkeypatch):
     cells = cells_of(1)
     opened.plan(cells, by(1))
     far = Store(opened.folder)
     far._owner = replace(far._owner, host="far", place="far away", pid=1)
     group = far.claim(keys_of(cells))
     now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
 
     def silent_for(seconds: float) -> None:
         with opened._database.writing() as db:
