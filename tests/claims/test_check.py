@@ -16,6 +16,7 @@ from theodolite.claims.check import check_claims
 from theodolite.claims.comparing import members, scores, trained
 from theodolite.claims.contract import Claim, Verdict, claims
 from theodolite.errors import BadInput, StoreError
+from theodolite.lab.cell import Cell
 from theodolite.lab.store.store import Store
 
 # Cells that say which process measured them; the third waits until it is told to go on.
@@ -103,6 +104,28 @@ def test_members_of_a_claim_are_trained_together_and_kept_one_by_one(tmp_path, m
     assert len({row.facts["group"] for row in rows}) == 1
     assert len(rows) == len({row.cell.seed for row in rows}) == 4
     assert check_claims(["X"], out=tmp_path) == [first]
+
+
+def test_heavy_claims_are_measured_first_and_results_come_in_the_order_asked_for(tmp_path, monkeypatch):
+    def cell(depth):
+        shape = {"depth": depth, "width": 2, "tokens": 2}
+        return Cell("line-degree", {"net": "self-attention", "shape": shape})
+
+    for name, depths, heavy in (("X", (1,), False), ("Y", (2, 3), True)):
+        made = Claim(
+            name,
+            "s",
+            "p",
+            "r",
+            lambda depths=depths: [cell(depth) for depth in depths],
+            lambda rows: Verdict("holds", None, [row["degree"] for row in rows], ""),
+            heavy=heavy,
+        )
+        monkeypatch.setitem(claims._items, name, made)
+    found = check_claims(["X", "Y"], out=tmp_path)
+    assert [(one["id"], one["measured"]) for one in found] == [("X", [3]), ("Y", [9, 27])]
+    with Store(tmp_path, must_exist=True) as store:
+        assert [row.cell.config["shape"]["depth"] for row in store.rows()] == [2, 3, 1]
 
 
 @pytest.mark.parametrize("option", [{"workers": 0}, {"engine": "lokal"}])

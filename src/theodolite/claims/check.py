@@ -16,7 +16,7 @@ from theodolite.lab.running import Running
 from theodolite.lab.work import Context
 from theodolite.nets.load import blueprint
 
-_HEAVY = 50.0  # what a cell of a heavy claim weighs, beside any other's 1
+_HEAVY = 10.0  # what a heavy claim weighs in the progress, beside any other's 1
 _CHUNK = 64  # members in one batched call: all of one net on one task, so that no trial decides
 
 
@@ -45,11 +45,12 @@ def check_claims(
     chosen = [claims[name] for name in ids] if ids else ordered()
     running = Running(device, out, engine, cluster or Cluster(), workers, threads=1)
     planned = [(claim, tuple(claim.cells())) for claim in chosen]
-    weights = {cell.key: _HEAVY if claim.heavy else 1.0 for claim, cells in planned for cell in cells}
-    heaviest_first = sorted((cell for _, cells in planned for cell in cells), key=lambda cell: -weights[cell.key])
+    weights = {cell.key: (_HEAVY if claim.heavy else 1.0) / len(cells) for claim, cells in planned for cell in cells}
+    # Long cells first, so that the workers end together; a claim that has few of them has long ones.
+    heaviest_first = sorted(planned, key=lambda one: (not one[0].heavy, len(one[1])))
     with running.open() as store:
         outcome = running.run(
-            heaviest_first,
+            [cell for _, cells in heaviest_first for cell in cells],
             store,
             Context(checkpoints=store.checkpoints.resolve(), locations=locations(chosen)),
             {"chunk": _CHUNK},
