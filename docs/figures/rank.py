@@ -8,16 +8,20 @@ convolutional circuit. A filled dot is the left-right partition, a ring the inte
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from style import BLUE, GREY, INK, ORANGE, headings, save
 
 from theodolite import rank
 from theodolite.theory.attention import attention_bounds
 
-BLUE, ORANGE, GREY, INK = "#1d5c9e", "#b94a00", "#6b7280", "#1f2933"
-FONT = "font-family='DejaVu Sans, Verdana, Helvetica, Arial, sans-serif'"
 PARTITIONS = ("left-right", "interleaved")
 WIDTHS = {1: (2, 3, 4, 5, 6), 2: (2, 3, 4, 5, 6), 3: (2, 3)}  # depth: widths
 TOKENS = (4, 8, 16)
+RING: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 9, "markerfacecolor": "none"}
 
 
 def measure() -> tuple[dict, dict, dict]:
@@ -44,111 +48,50 @@ def _exact(net: str, partition: str, **shape: int) -> int:
     return result.rank
 
 
-class Plot:
-    """One panel: a logarithmic y axis, an x axis of equally spaced values."""
-
-    def __init__(self, left: float, right: float, xs: tuple[int, ...], top: float) -> None:
-        self.left, self.right, self.xs, self.top = left, right, xs, top
-        self.parts: list[str] = []
-
-    def x(self, value: float) -> float:
-        return self.left + 34 + (self.right - self.left - 118) * self.xs.index(value) / (len(self.xs) - 1)
-
-    def y(self, value: float) -> float:
-        return 352 - 270 * math.log10(value) / math.log10(self.top)
-
-    def text(self, x: float, y: float, words: str, fill: str = INK, anchor: str = "start", size: int = 12) -> None:
-        self.parts.append(
-            f"<text x='{x:.1f}' y='{y:.1f}' fill='{fill}' font-size='{size}' text-anchor='{anchor}' {FONT}>"
-            f"{words}</text>"
-        )
-
-    def axes(self, title: str, subtitle: str, x_label: str, powers: tuple[int, ...]) -> None:
-        self.text(self.left - 34, 34, f"<tspan font-weight='bold'>{title}</tspan>", size=14)
-        self.text(self.left - 34, 54, subtitle, GREY)
-        for power in powers:
-            y = self.y(10**power)
-            self.parts.append(f"<path d='M{self.left:.1f} {y:.1f}H{self.right:.1f}' stroke='#e5e7eb'/>")
-            label = "1" if power == 0 else f"10<tspan dy='-5' font-size='9'>{power}</tspan>" if power > 1 else "10"
-            self.text(self.left - 8, y + 4, label, GREY, "end", 11)
-        self.parts.append(f"<path d='M{self.left:.1f} 352H{self.right:.1f}' stroke='{GREY}'/>")
-        for value in self.xs:
-            self.text(self.x(value), 370, str(value), GREY, "middle", 11)
-        self.text((self.x(self.xs[0]) + self.x(self.xs[-1])) / 2, 392, x_label, INK, "middle")
-
-    def line(self, points: list[tuple[int, float]], colour: str, dashed: bool = False) -> None:
-        path = "M" + "L".join(f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in points)
-        dash = " stroke-dasharray='5 4'" if dashed else ""
-        self.parts.append(f"<path d='{path}' fill='none' stroke='{colour}' stroke-width='1.6'{dash}/>")
-
-    def marks(self, points: list[tuple[int, int]], colour: str, ring: bool) -> None:
-        for x, y in points:
-            look = f"r='6.5' fill='none' stroke='{colour}' stroke-width='1.5'" if ring else f"r='3.5' fill='{colour}'"
-            self.parts.append(f"<circle cx='{self.x(x):.1f}' cy='{self.y(y):.1f}' {look}/>")
-
-
-def left_panel(ranks: dict) -> list[str]:
-    plot = Plot(58, 460, WIDTHS[1], 1e12)
-    plot.axes("Self-attention", "separation rank, one head, 2d tokens (6 at d = 2)", "width d", (0, 3, 6, 9, 12))
-    bound = [(width, float(attention_bounds(2, width, 1).upper or math.nan)) for width in WIDTHS[2]]
-    plot.line(bound, GREY, dashed=True)
-    plot.text(plot.x(4) + 6, plot.y(bound[2][1]) + 40, "published upper bound, depth 2", GREY)
+def left_panel(axes: Axes, ranks: dict) -> None:
+    headings(axes, "Self-attention", "separation rank, one head, 2d tokens (6 at d = 2)")
+    bound = [float(attention_bounds(2, width, 1).upper or math.nan) for width in WIDTHS[2]]
+    axes.plot(WIDTHS[2], bound, "--", color=GREY)
+    axes.annotate("published upper bound, depth 2", (4, 3e8), xytext=(4.1, 5e7), color=GREY)
     for depth, widths in WIDTHS.items():
-        both = {p: [(width, ranks[depth, width, p]) for width in widths] for p in PARTITIONS}
-        plot.line(both["left-right"], BLUE)
-        plot.marks(both["left-right"], BLUE, ring=False)
-        plot.marks(both["interleaved"], BLUE, ring=True)
-        last, rank = both["left-right"][-1]
-        plot.text(plot.x(last) + 13, plot.y(rank) + 4, f"depth {depth}: {rank:,}", BLUE)
-    return plot.parts
+        values = [ranks[depth, width, "left-right"] for width in widths]
+        axes.plot(widths, values, "-o", color=BLUE)
+        axes.plot(widths, [ranks[depth, width, "interleaved"] for width in widths], **RING, color=BLUE)
+        beside(axes, widths[-1], values[-1], f"depth {depth}: {values[-1]:,}", BLUE)
+    axes.set(yscale="log", xlabel="width d", xlim=(1.6, 7.4), ylim=(1, 1e12), xticks=WIDTHS[1])
+    axes.set_yticks([1, 1e3, 1e6, 1e9, 1e12])
 
 
-def right_panel(attention: dict, circuit: dict) -> list[str]:
-    plot = Plot(540, 900, TOKENS, 1e3)
-    plot.axes(
-        "Which tokens stand on which side",
-        "separation rank; attention of depth 2, width 3; circuit of width 2",
-        "tokens",
-        (0, 1, 2, 3),
+def right_panel(axes: Axes, attention: dict, circuit: dict) -> None:
+    headings(
+        axes, "Which tokens stand on which side", "separation rank; attention of depth 2, width 3; circuit of width 2"
     )
-    for partition in PARTITIONS:
-        inter = partition == "interleaved"
-        for ranks, colour in ((attention, BLUE), (circuit, ORANGE)):
-            points = [(tokens, ranks[tokens, partition]) for tokens in TOKENS]
-            plot.line(points, colour, dashed=False)
-            plot.marks(points, colour, ring=inter)
-    end = plot.x(TOKENS[-1]) + 13
-    for ranks, partition, colour, words in (
-        (circuit, "interleaved", ORANGE, "circuit,"),
-        (attention, "interleaved", BLUE, "attention,"),
-        (circuit, "left-right", ORANGE, "circuit,"),
-    ):
-        rank = ranks[TOKENS[-1], partition]
-        plot.text(end, plot.y(rank) - 2, f"{words} {rank:,}", colour)
-        plot.text(end, plot.y(rank) + 12, "both" if colour == BLUE else partition, colour)
-    return plot.parts
+    for ranks, colour, name in ((attention, BLUE, "attention"), (circuit, ORANGE, "circuit")):
+        halves, mixed = ([ranks[tokens, partition] for tokens in TOKENS] for partition in PARTITIONS)
+        axes.plot(TOKENS, halves, "-o", color=colour)
+        axes.plot(TOKENS, mixed, **RING | {"linestyle": "-"}, color=colour)
+        ends = {halves[-1]: "both"} if halves == mixed else {halves[-1]: "left-right", mixed[-1]: "interleaved"}
+        for value, partition in ends.items():
+            beside(axes, TOKENS[-1], value, f"{name}, {value:,}\n{partition}", colour)
+    axes.set(yscale="log", xlabel="tokens", xlim=(3.6, 30), ylim=(1, 1e3))
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(TOKENS, [str(tokens) for tokens in TOKENS])
 
 
-def draw(by_width: dict, attention: dict, circuit: dict) -> str:
-    legend = Plot(0, 0, (0, 1), 10)
-    legend.parts += [
-        f"<circle cx='66' cy='425' r='3.5' fill='{INK}'/>",
-        f"<circle cx='170' cy='425' r='6.5' fill='none' stroke='{INK}' stroke-width='1.5'/>",
-    ]
-    legend.text(76, 429, "left-right")
-    legend.text(183, 429, "interleaved")
-    legend.text(290, 429, "Measured exactly over GF(p); every rank shown equals its proven cap.", GREY)
-    parts = [*left_panel(by_width), *right_panel(attention, circuit), *legend.parts]
-    return "\n".join(
-        [
-            "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 940 448' width='940' height='448' role='img'>",
-            "<title>Separation rank of self-attention and of a convolutional circuit</title>",
-            "<rect x='.5' y='.5' width='939' height='447' rx='8' fill='#ffffff' stroke='#d1d5db'/>",
-            *parts,
-            "</svg>\n",
-        ]
-    )
+def beside(axes: Axes, x: float, y: float, words: str, colour: str) -> None:
+    axes.annotate(words, (x, y), xytext=(9, 0), textcoords="offset points", va="center", color=colour)
+
+
+def main() -> None:
+    by_width, attention, circuit = measure()
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.4, 4.5), layout="constrained")
+    left_panel(left, by_width)
+    right_panel(right, attention, circuit)
+    kinds = [Line2D([], [], marker="o", linestyle="none", color=INK), Line2D([], [], **RING, color=INK)]
+    note = "Measured exactly over GF(p); every rank shown equals its proven cap."
+    figure.legend(kinds, PARTITIONS, loc="outside lower left", ncols=2, frameon=False, title=note, alignment="left")
+    save(figure, __file__)
 
 
 if __name__ == "__main__":
-    Path(__file__).with_suffix(".svg").write_text(draw(*measure()), encoding="utf-8")
+    main()
