@@ -223,7 +223,7 @@ def _unconfirmed(judged: Discovery, found: Found) -> Discovery:
 def _black_box(data: Any) -> tuple[Callable[[Array], Any] | None, str]:
     """The function that is meant and its name; None for a table."""
     if isinstance(data, str) and (data.endswith(".py") or ".py:" in data):
-        found, _, _ = named_in_file(data)
+        found = named_in_file(data).found
         if not callable(found):
             raise BadInput(f"'{data}' is no function but of type {type(found).__name__}: name a function of points")
         return found, data.rpartition(":")[2]
