@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
-from theodolite.nets.delta_net import DeltaNet, DeltaRule
+from theodolite.nets.delta_net import DeltaRule, delta_net
 from theodolite.nets.load import load
 from theodolite.nets.parts.scan import causal_window, delta_rule
 
@@ -132,7 +132,7 @@ def test_every_argument_changes_the_function_and_every_parameter_counts(shape):
 
 
 def test_a_prefix_gives_the_same_outputs_over_many_chunks():
-    net, x = DeltaNet(width=16, products=2).double(), normal(1, 150, 4)
+    net, x = delta_net(width=16, products=2).double(), normal(1, 150, 4)
     whole = net(x)
     for tokens in (1, 31, 32, 33, 100):
         torch.testing.assert_close(net(x[:, :tokens]), whole[:, :tokens], rtol=1e-9, atol=1e-11)
@@ -148,4 +148,4 @@ def test_a_prefix_gives_the_same_outputs_over_many_chunks():
 )
 def test_shapes_a_delta_net_refuses(arguments, message):
     with pytest.raises(BadInput, match=message):
-        DeltaNet(**arguments)
+        delta_net(**arguments)

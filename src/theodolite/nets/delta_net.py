@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from functools import partial
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Symmetry, positive, register
-from theodolite.nets.parts.recurrent import recurrent_symmetries
-from theodolite.nets.parts.residual import ResidualBlock
+from theodolite.nets.contract import positive, register
+from theodolite.nets.parts.residual import ResidualRecurrence
 from theodolite.nets.parts.scan import causal_window, delta_rule
 from theodolite.nets.transformer import check_blocks
-from theodolite.theory.sensitivity import InfluenceLaw, no_law
 
 _LEAST = 1e-6
 _DECAYS = (1e-3, 1e-1)  # −log α at the start, from the first head to the last: memories of 1,000 to 10 tokens
@@ -70,46 +68,25 @@ def _unit(x: Tensor) -> Tensor:
     polynomial=False,
     defaults={"features": 4, "tokens": 8},
 )
-class DeltaNet(nn.Module):
+def delta_net(
+    features: int = 4,
+    outputs: int = 1,
+    tokens: int | None = None,
+    depth: int = 2,
+    width: int = 32,
+    heads: int = 4,
+    products: int = 1,
+    gated: bool = True,
+    negative: bool = True,
+    kernel: int = 4,
+) -> ResidualRecurrence:
     """Gated DeltaNet (Yang et al. 2024) without its output gate, in blocks like the Transformer's; β up to 2 (Grazzi et
     al. 2024), several steps per token (DeltaProduct, Siems et al. 2025).
 
-    Carries heads·a² numbers per layer, a = width / heads, and the last `kernel` − 1 tokens. A token's output depends
-    on no later token, so `present` is not needed.
+    Carries heads·a² numbers per layer, a = width / heads, and the last `kernel` − 1 tokens.
     """
-
-    def __init__(
-        self,
-        features: int = 4,
-        outputs: int = 1,
-        tokens: int | None = None,
-        depth: int = 2,
-        width: int = 32,
-        heads: int = 4,
-        products: int = 1,
-        gated: bool = True,
-        negative: bool = True,
-        kernel: int = 4,
-    ) -> None:
-        super().__init__()
-        positive(features=features, outputs=outputs, products=products, kernel=kernel)
-        check_blocks(depth, width, heads, "serial")
-        self.embed = nn.Linear(features, width)
-        self.blocks = nn.Sequential(
-            *(
-                ResidualBlock(width, DeltaRule(width, heads, products, gated, negative, kernel))
-                for _ in range(depth)
-            )
-        )  # fmt: skip
-        self.read = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, outputs))
-
-    def forward(
-        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
-    ) -> Float[Tensor, "batch token output"]:
-        return self.read(self.blocks(self.embed(x)))
-
-    def symmetries(self) -> Mapping[str, Symmetry]:
-        return recurrent_symmetries()
-
-    def influence(self) -> InfluenceLaw:
-        return no_law("how fast a state decays and what overwrites it depends on the weights and on the tokens")
+    positive(features=features, outputs=outputs, products=products, kernel=kernel)
+    check_blocks(depth, width, heads, "serial")
+    unknown = "how fast a state decays and what overwrites it depends on the weights and on the tokens"
+    mix = partial(DeltaRule, width, heads, products, gated, negative, kernel)
+    return ResidualRecurrence(mix, features, outputs, depth, width, unknown)

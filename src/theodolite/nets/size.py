@@ -40,7 +40,7 @@ def fit_budget(net: str | Callable[..., Any], budget: int, **given: Any) -> dict
 
     @cache
     def count(width: int) -> int:
-        return _measured(plan, {wide: width})
+        return measured_parameters(plan, **{wide: width})
 
     low = high = _narrowest(count, step)
     while count(high) < budget:
@@ -61,7 +61,7 @@ def own_name(argument: str, known: Mapping[str, Any]) -> str | None:
     return next((n for n in known if n == argument), next((n for n in known if ALIASES.get(n) == argument), None))
 
 
-def _measured(plan: Blueprint, changed: Mapping[str, Any]) -> int:
+def measured_parameters(plan: Blueprint, **changed: Any) -> int:
     """The count of a net built without memory, or in memory where its constructor computes with its weights."""
     with seeded(0):
         try:

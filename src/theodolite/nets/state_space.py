@@ -4,18 +4,16 @@ from the token."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from functools import partial
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Symmetry, positive, register
-from theodolite.nets.parts.recurrent import recurrent_symmetries
-from theodolite.nets.parts.residual import ResidualBlock
+from theodolite.nets.contract import positive, register
+from theodolite.nets.parts.residual import ResidualRecurrence
 from theodolite.nets.parts.scan import causal_window, decaying_sum, diagonal_system
 from theodolite.nets.transformer import check_blocks
-from theodolite.theory.sensitivity import InfluenceLaw, no_law
 
 _STEPS = (1e-3, 1e-1)  # the time between two tokens, spread over channels or heads at the start
 _LEAST = 1e-6
@@ -94,47 +92,24 @@ class SelectiveSystem(nn.Module):
     polynomial=False,
     defaults={"features": 4, "tokens": 8},
 )
-class StateSpace(nn.Module):
+def state_space(
+    features: int = 4,
+    outputs: int = 1,
+    tokens: int | None = None,
+    depth: int = 2,
+    width: int = 32,
+    heads: int = 4,
+    state: int = 16,
+    selective: bool = True,
+    kernel: int = 4,
+) -> ResidualRecurrence:
     """Blocks like the Transformer's with a diagonal linear recurrence in place of attention.
 
     `selective` layers carry `state`·width numbers and the last `kernel` − 1 tokens, fixed ones 2·`state`·width; `heads`
-    and `kernel` belong to the selective ones. All eigenvalues of a selective layer lie in (0, 1). A token's output
-    depends on no later token, so `present` is not needed.
+    and `kernel` belong to the selective ones. All eigenvalues of a selective layer lie in (0, 1).
     """
-
-    def __init__(
-        self,
-        features: int = 4,
-        outputs: int = 1,
-        tokens: int | None = None,
-        depth: int = 2,
-        width: int = 32,
-        heads: int = 4,
-        state: int = 16,
-        selective: bool = True,
-        kernel: int = 4,
-    ) -> None:
-        super().__init__()
-        positive(features=features, outputs=outputs, state=state, kernel=kernel)
-        check_blocks(depth, width, heads if selective else 1, "serial")
-        self.embed = nn.Linear(features, width)
-        self.blocks = nn.Sequential(
-            *(
-                ResidualBlock(
-                    width, SelectiveSystem(width, heads, state, kernel) if selective else FixedSystem(width, state)
-                )
-                for _ in range(depth)
-            )
-        )
-        self.read = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, outputs))
-
-    def forward(
-        self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
-    ) -> Float[Tensor, "batch token output"]:
-        return self.read(self.blocks(self.embed(x)))
-
-    def symmetries(self) -> Mapping[str, Symmetry]:
-        return recurrent_symmetries()
-
-    def influence(self) -> InfluenceLaw:
-        return no_law("how fast a state decays depends on the weights; theory has no law for generic ones")
+    positive(features=features, outputs=outputs, state=state, kernel=kernel)
+    check_blocks(depth, width, heads if selective else 1, "serial")
+    unknown = "how fast a state decays depends on the weights; theory has no law for generic ones"
+    mix = partial(SelectiveSystem, width, heads, state, kernel) if selective else partial(FixedSystem, width, state)
+    return ResidualRecurrence(mix, features, outputs, depth, width, unknown)

@@ -57,21 +57,10 @@ class Dyck:
         level = depth - (walk.remainder(2 * depth) - depth).abs()
         opens = level > F.pad(level[..., :-1], (1, 0))
 
-        top = types.gather(-1, _innermost(level, opens, depth))
-        targets = torch.where(level == 0, self.types, top)
-        inputs = torch.where(opens, top, self.types + F.pad(top[..., :-1], (1, 0)))
-        return Batch(inputs, targets, torch.ones_like(opens))
+        return bracket_batch(types.gather(-1, _innermost(level, opens, depth)), level, opens, self.types)
 
     def solve(self, row: Sequence[float]) -> Sequence[float]:
-        stack: list[float] = []
-        targets = []
-        for bracket in row:
-            if bracket < self.types:
-                stack.append(bracket)
-            elif not stack or stack.pop() != bracket - self.types:
-                raise ValueError(f"the brackets {row} are not nested")
-            targets.append(stack[-1] if stack else float(self.types))
-        return targets
+        return innermost_open(row, self.types)
 
 
 def bracket_spec(types: int, empty: float, shortest: int, longest: int) -> TaskSpec:
@@ -86,6 +75,25 @@ def bracket_spec(types: int, empty: float, shortest: int, longest: int) -> TaskS
         chance=max(empty, (1 - empty) / types),
         solved=0.99,
     )
+
+
+def bracket_batch(top: Tensor, level: Tensor, opens: Tensor, types: int) -> Batch:
+    """Strings from how many brackets are open after every token and the type `top` of the innermost of them."""
+    inputs = torch.where(opens, top, types + F.pad(top[..., :-1], (1, 0)))
+    return Batch(inputs, torch.where(level == 0, types, top), torch.ones_like(opens))
+
+
+def innermost_open(row: Sequence[float], types: int) -> list[float]:
+    """After every bracket the type of the innermost open one, or `types`: with a stack, one by one."""
+    stack: list[float] = []
+    found = []
+    for bracket in row:
+        if bracket < types:
+            stack.append(bracket)
+        elif not stack or stack.pop() != bracket - types:
+            raise ValueError(f"the brackets {row} are not nested")
+        found.append(stack[-1] if stack else float(types))
+    return found
 
 
 def _innermost(level: Tensor, opens: Tensor, depth: int) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
-from theodolite.tasks.recall import check_pairs, draw_pairs, then_ask
+from theodolite.tasks.recall import check_pairs, draw_pairs, recall_spec, then_ask
 
 _MOST_KEYS = 2**12  # every row of a batch draws its keys from an order of all of them
 _MOST_VALUES = 2**62  # a value is drawn as one whole number
@@ -59,17 +59,8 @@ class FuzzyRecall:
 
     @property
     def spec(self) -> TaskSpec:
-        vocab = self.keys + self.values + 1
-        return TaskSpec(
-            kind="sequence",
-            features=vocab,
-            outputs=self.values,
-            vocab=vocab,
-            lengths=(self.shortest, self.longest),
-            loss="cross-entropy",
-            chance=1 / self.values,
-            solved=0.99,
-            limit=self.keys**self.key_tokens,
+        return recall_spec(
+            self.keys + self.values + 1, self.values, self.shortest, self.longest, self.keys**self.key_tokens
         )
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
-from theodolite.tasks.recall import check_pairs, draw_pairs, then_ask
+from theodolite.tasks.recall import check_pairs, draw_pairs, recall_spec, then_ask
 from theodolite.tasks.shared.permutation import permutations
 
 
@@ -44,18 +44,7 @@ class NoisyRecall:
 
     @property
     def spec(self) -> TaskSpec:
-        vocab = self.keys + self.values + self.kinds
-        return TaskSpec(
-            kind="sequence",
-            features=vocab,
-            outputs=self.values,
-            vocab=vocab,
-            lengths=(self.shortest, self.longest),
-            loss="cross-entropy",
-            chance=1 / self.values,
-            solved=0.99,
-            limit=self.keys,
-        )
+        return recall_spec(self.keys + self.values + self.kinds, self.values, self.shortest, self.longest, self.keys)
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
         length, rows = check_length(self, length), (members, batch)

@@ -40,17 +40,7 @@ class Recall:
 
     @property
     def spec(self) -> TaskSpec:
-        return TaskSpec(
-            kind="sequence",
-            features=self.keys + self.values,
-            outputs=self.values,
-            vocab=self.keys + self.values,
-            lengths=(self.shortest, self.longest),
-            loss="cross-entropy",
-            chance=1 / self.values,
-            solved=0.99,
-            limit=self.keys,
-        )
+        return recall_spec(self.keys + self.values, self.values, self.shortest, self.longest, self.keys)
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
         length = check_length(self, length)
@@ -62,6 +52,21 @@ class Recall:
         pairs = 2 * (len(row) // 3)
         beside = {row[place]: row[place + 1] - self.keys for place in range(0, pairs, 2)}
         return [0.0] * pairs + [beside[key] for key in row[pairs:]]
+
+
+def recall_spec(vocab: int, values: int, shortest: int, longest: int, possible: int) -> TaskSpec:
+    """One of equally likely values for every key that is asked, of `possible` keys."""
+    return TaskSpec(
+        kind="sequence",
+        features=vocab,
+        outputs=values,
+        vocab=vocab,
+        lengths=(shortest, longest),
+        loss="cross-entropy",
+        chance=1 / values,
+        solved=0.99,
+        limit=possible,
+    )
 
 
 def check_pairs(name: str, possible: int, values: int, shortest: int, longest: int) -> None:

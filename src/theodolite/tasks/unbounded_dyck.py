@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.dyck import bracket_spec
+from theodolite.tasks.dyck import bracket_batch, bracket_spec, innermost_open
 
 
 @tasks.register("unbounded-dyck")
@@ -50,21 +50,10 @@ class UnboundedDyck:
         types = torch.randint(self.types, shape, generator=generator, device=device)
         level = (2 * coins - 1).cumsum(dim=-1).abs()  # a free ±1 walk, turned back at 0
         opens = level > F.pad(level[..., :-1], (1, 0))
-        top = types.gather(-1, _innermost(level, opens))
-        targets = torch.where(level == 0, self.types, top)
-        inputs = torch.where(opens, top, self.types + F.pad(top[..., :-1], (1, 0)))
-        return Batch(inputs, targets, torch.ones_like(opens))
+        return bracket_batch(types.gather(-1, _innermost(level, opens)), level, opens, self.types)
 
     def solve(self, row: Sequence[float]) -> Sequence[float]:
-        stack: list[float] = []
-        targets = []
-        for bracket in row:
-            if bracket < self.types:
-                stack.append(bracket)
-            elif not stack or stack.pop() != bracket - self.types:
-                raise ValueError(f"the brackets {row} are not nested")
-            targets.append(stack[-1] if stack else float(self.types))
-        return targets
+        return innermost_open(row, self.types)
 
 
 def _innermost(level: Tensor, opens: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
@@ -10,7 +10,6 @@ from theodolite.errors import BadInput
 from theodolite.registry import Registry, unknown
 
 Preset = Literal["quick", "full"]
-Watch = Callable[[int, int], None]  # steps done, steps in all
 Settings = TypeVar("Settings")
 
 

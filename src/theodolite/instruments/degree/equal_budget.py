@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from theodolite.errors import BadInput, NotPolynomial, TheodoliteError
+from theodolite.errors import BadInput, NotPolynomial
 from theodolite.nets.contract import Predictable, nets, positive
-from theodolite.nets.load import Blueprint, Subject, blueprint, load, seeded
-from theodolite.nets.size import count_parameters
+from theodolite.nets.load import Subject, blueprint, load
+from theodolite.nets.size import measured_parameters
 from theodolite.partition import Partition
 from theodolite.registry import unknown
 from theodolite.theory.degree import COUNTS
@@ -107,15 +107,7 @@ class Family:
 
     def parameters(self, degrees: Sequence[int], count: str) -> int:
         """Measured, where it can be on a net that takes no memory."""
-        plan: Blueprint = blueprint(self.net, **self._arguments(degrees, count))
-        with seeded(0):
-            try:
-                with torch.device("meta"):
-                    return count_parameters(plan.build())
-            except TheodoliteError:
-                if plan.registered:
-                    raise
-                return count_parameters(plan.build())
+        return measured_parameters(blueprint(self.net, **self._arguments(degrees, count)))
 
     def block(self, degree: int, count: str) -> int:
         """Parameters that one block more adds."""

@@ -23,7 +23,6 @@ from theodolite.claims.expressivity.failures.layers import ADAM_WITH_LARGE_EPSIL
 from theodolite.claims.tables.experiment import (
     Experiment,
     Part,
-    Watch,
     experiments,
     read,
     result,
@@ -75,7 +74,7 @@ class Activations:
         return self.variant
 
 
-def run(settings: Activations, seed: int, device: str = "cpu", watch: Watch | None = None) -> dict[str, Any]:
+def run(settings: Activations, seed: int, device: str = "cpu") -> dict[str, Any]:
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
     where, members, inputs = generator.device, settings.seeds, settings.inputs
     variant = settings.variant
@@ -107,8 +106,6 @@ def run(settings: Activations, seed: int, device: str = "cpu", watch: Watch | No
         steps=steps,
         rule=ADAM_WITH_LARGE_EPSILON,
         rates=Rates(settings.lr or (0.01 if variant == "approximation" else 0.001)),
-        looks={*range(1_000, steps, 1_000), steps},
-        look=lambda step, _: watch(step, steps) if watch else None,
     )
     with torch.no_grad():
         x, place = (part[0] for part in draw(1, settings.test))

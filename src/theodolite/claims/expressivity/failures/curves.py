@@ -26,7 +26,6 @@ from theodolite.claims.expressivity.failures.layers import ADAM, affine, apply
 from theodolite.claims.tables.experiment import (
     Experiment,
     Part,
-    Watch,
     experiments,
     read,
     result,
@@ -73,7 +72,7 @@ class Curves:
         return self.variant
 
 
-def run(settings: Curves, seed: int, device: str = "cpu", watch: Watch | None = None) -> dict[str, Any]:
+def run(settings: Curves, seed: int, device: str = "cpu") -> dict[str, Any]:
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
     members, points, variant = settings.seeds, settings.points, settings.variant
     make = _smooth if variant == "autoencoder" else curves
@@ -97,8 +96,6 @@ def run(settings: Curves, seed: int, device: str = "cpu", watch: Watch | None = 
         with torch.no_grad():
             error = reduce((predict(weights, unseen[0]) - unseen[1]).square(), -1).mean(1)
         quantities[f"loss at {step:,}"] = error
-        if watch and step:
-            watch(step, settings.steps)
 
     looks = sorted({n for n in (500, 10_000, 50_000) if n < settings.steps} | {settings.steps})
     quantities: dict[str, Tensor] = {}

@@ -17,7 +17,6 @@ from theodolite.claims.expressivity.failures.layers import affine, apply, correc
 from theodolite.claims.tables.experiment import (
     Experiment,
     Part,
-    Watch,
     experiments,
     read,
     result,
@@ -63,7 +62,7 @@ class Parity:
         return f"d = {self.bits}, " + ("prefix of random size" if self.size is None else f"k = {self.size}")
 
 
-def run(settings: Parity, seed: int, device: str = "cpu", watch: Watch | None = None) -> dict[str, Any]:
+def run(settings: Parity, seed: int, device: str = "cpu") -> dict[str, Any]:
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
     members, bits = settings.seeds, settings.bits
     if settings.size is None:
@@ -83,12 +82,10 @@ def run(settings: Parity, seed: int, device: str = "cpu", watch: Watch | None = 
     looks = [*range(settings.look_every, settings.steps, settings.look_every), settings.steps]
     seen: list[Tensor] = []
 
-    def look(step: int, weights: Weights) -> None:
+    def look(_: int, weights: Weights) -> None:
         with torch.no_grad():
             x, y = draw(1, settings.test)
             seen.append(correct(scores(weights, x[0]), y[0]))
-        if watch:
-            watch(step, settings.steps)
 
     weights = train(
         weights,

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from theodolite.claims.tables.experiment import Experiment, Part, Watch, experiments, read, result
+from theodolite.claims.tables.experiment import Experiment, Part, experiments, read, result
 from theodolite.errors import BadInput
 from theodolite.nets.contract import positive
 
@@ -101,10 +101,10 @@ def parity_by_elimination(examples: Iterable[tuple[int, bool]], bits: int) -> So
     return Solved(subset, used, operations)
 
 
-def run_elimination(settings: Elimination, seed: int, watch: Watch | None = None) -> dict[str, Any]:
+def run_elimination(settings: Elimination, seed: int) -> dict[str, Any]:
     generator = torch.Generator().manual_seed(seed)
     solved, accuracy = [], []
-    for number in range(settings.seeds):
+    for _ in range(settings.seeds):
         truth = _bits((settings.bits,), generator)
         drawn = _bits((settings.bits + 64, settings.bits), generator)
         found = parity_by_elimination(zip(_integers(drawn), _odd(drawn, truth), strict=True), settings.bits)
@@ -112,8 +112,6 @@ def run_elimination(settings: Elimination, seed: int, watch: Watch | None = None
         fresh = _bits((settings.test, settings.bits), generator)
         accuracy.append(float(np.mean(np.equal(_odd(fresh, truth), _odd(fresh, subset)))))
         solved.append(found)
-        if watch:
-            watch(number + 1, settings.seeds)
     return result(
         f"reformulate: elimination over GF(2), d = {settings.bits}",
         {
@@ -124,11 +122,11 @@ def run_elimination(settings: Elimination, seed: int, watch: Watch | None = None
     )
 
 
-def run_guessing(settings: Guessing, seed: int, watch: Watch | None = None) -> dict[str, Any]:
+def run_guessing(settings: Guessing, seed: int) -> dict[str, Any]:
     generator = torch.Generator().manual_seed(seed)
     every = _class(settings)
     tried, evaluations = [], []
-    for number in range(settings.seeds):
+    for _ in range(settings.seeds):
         order = torch.randperm(len(every), generator=generator)
         truth = every[int(torch.randint(0, len(every), (1,), generator=generator))]
         drawn = _bits((settings.confirm, settings.bits), generator)
@@ -137,8 +135,6 @@ def run_guessing(settings: Guessing, seed: int, watch: Watch | None = None) -> d
         errs = wrong[:, :right].int().argmax(0)
         tried.append(right + 1)
         evaluations.append(int((errs + 1).sum()) + settings.confirm)
-        if watch:
-            watch(number + 1, settings.seeds)
     name = "prefixes" if settings.size is None else f"subsets of {settings.size}"
     wrong_before = (settings.members - 1) / 2
     return result(

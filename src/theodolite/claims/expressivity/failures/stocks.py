@@ -18,7 +18,6 @@ from theodolite.claims.expressivity.failures.layers import ADAM_WITH_LARGE_EPSIL
 from theodolite.claims.tables.experiment import (
     Experiment,
     Part,
-    Watch,
     experiments,
     read,
     result,
@@ -52,7 +51,7 @@ class Stocks:
         return f"k = {self.stocks}, " + ("decomposed" if self.decompose else "end to end")
 
 
-def run(settings: Stocks, seed: int, device: str = "cpu", watch: Watch | None = None) -> dict[str, Any]:
+def run(settings: Stocks, seed: int, device: str = "cpu") -> dict[str, Any]:
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
     where, members, k = generator.device, settings.seeds, settings.stocks
     answers = torch.randint(0, k, (members, settings.inputs), generator=generator, device=where)
@@ -90,8 +89,6 @@ def run(settings: Stocks, seed: int, device: str = "cpu", watch: Watch | None = 
         with torch.no_grad():
             x = places(members, settings.test)
             quantities[f"loss at {step:,}"] = -pay(chosen(weights, x), x, days(members, settings.test))
-        if watch:
-            watch(step, settings.steps)
 
     rule, rates = ADAM_WITH_LARGE_EPSILON, Rates(settings.lr)
     train(weights, loss, draw, steps=settings.steps, rule=rule, rates=rates, looks=looks, look=look, block=2)

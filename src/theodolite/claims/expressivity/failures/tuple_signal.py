@@ -18,7 +18,7 @@ from torch import Tensor
 from theodolite.claims.expressivity.failures.images import SIZE, draw_lines
 from theodolite.claims.expressivity.failures.layers import apply
 from theodolite.claims.expressivity.failures.tuple_net import combined, features, head, trunk
-from theodolite.claims.tables.experiment import Watch, read, result
+from theodolite.claims.tables.experiment import read, result
 from theodolite.claims.tables.failures_published import SIGNAL
 from theodolite.device import resolve_device
 from theodolite.nets.contract import positive
@@ -39,7 +39,7 @@ class TupleSignal:
         positive(images=self.images, seeds=self.seeds, examples=self.examples, chunk=self.chunk)
 
 
-def run(settings: TupleSignal, seed: int, device: str = "cpu", watch: Watch | None = None) -> dict[str, Any]:
+def run(settings: TupleSignal, seed: int, device: str = "cpu") -> dict[str, Any]:
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
     members = settings.seeds
     shared = trunk(members, generator)
@@ -49,13 +49,11 @@ def run(settings: TupleSignal, seed: int, device: str = "cpu", watch: Watch | No
     for k in range(1, settings.images + 1):
         weights = shared | head(members, k, generator)
         sums = {name: _Sums() for name in ("end to end", "decomposed")}
-        for number in range(chunks):
+        for _ in range(chunks):
             images, labels = draw_lines(members * settings.chunk * k, generator)
             found = gradients(weights, images.view(members, -1, SIZE, SIZE), labels.view(members, settings.chunk, k))
             for name, gradient in found.items():
                 sums[name].add(gradient)
-            if watch:
-                watch((k - 1) * chunks + number + 1, settings.images * chunks)
         for name, gathered in sums.items():
             plain[name, k], unbiased = gathered.ratios()
             quantities[f"{name}, k = {k}"] = plain[name, k].tolist()

@@ -19,7 +19,6 @@ from theodolite.claims.expressivity.failures.tuple_signal import TupleSignal
 from theodolite.claims.tables.experiment import (
     Experiment,
     Part,
-    Watch,
     experiments,
     read,
     result,
@@ -55,7 +54,7 @@ class Tuples:
         return f"k = {self.images}, " + ("decomposed" if self.decompose else "end to end")
 
 
-def run(settings: Tuples, seed: int, device: str = "cpu", watch: Watch | None = None) -> dict[str, Any]:
+def run(settings: Tuples, seed: int, device: str = "cpu") -> dict[str, Any]:
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
     members, k = settings.seeds, settings.images
     weights = trunk(members, generator) | head(members, k, generator)
@@ -73,10 +72,8 @@ def run(settings: Tuples, seed: int, device: str = "cpu", watch: Watch | None = 
     looks = sorted({n for n in (500, 2_500, 5_000, 10_000, 20_000) if n < settings.steps} | {settings.steps})
     seen: list[tuple[Tensor, Tensor]] = []
 
-    def look(step: int, weights: Weights) -> None:
+    def look(_: int, weights: Weights) -> None:
         seen.append(_accuracy(weights, settings, draw))
-        if watch:
-            watch(step, settings.steps)
 
     rule, rates = ADAM_WITH_LARGE_EPSILON, Rates(settings.lr)
     train(weights, loss, draw, steps=settings.steps, rule=rule, rates=rates, looks=looks, look=look, block=10)
