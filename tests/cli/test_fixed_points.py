@@ -114,7 +114,7 @@ def test_the_basin_is_drawn_where_it_was_asked_for(tmp_path):
         (("nowhere.py:step", "--size", 1), "there is no file"),
         (("logistik",), "did you mean 'logistic'"),
         (("logistic", "--within", "1"), "is no range"),
-        (("logistic", "--x", "a,b"), "is no list of numbers"),
+        (("logistic", "--x", "a,b"), "is not a list of numbers"),
         (("newton", "--basin", "picture.png"), "ends in .svg"),
     ],
 )

@@ -23,7 +23,7 @@ __all__ = ["remedies", "reproduce", "statements", "tables"]
 def reproduce(
     table: str = "failures",
     preset: Preset = "quick",
-    experiments: Sequence[str] | None = None,
+    only: Sequence[str] | None = None,
     seeds: int | None = None,
     device: str = "cpu",
     seed: int = 0,
@@ -35,14 +35,26 @@ def reproduce(
     engine: str = "local",
     cluster: Cluster | None = None,
     workers: int | None = None,
+    experiments: Sequence[str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Run the experiments of a table, all unless some are named, and put published figures beside the measured ones.
+    """Run the experiments of a table and put published figures beside the measured ones.
 
-    `seeds` networks a part and `steps` of training instead of the preset's numbers; `nets` keeps those columns of a
-    table that compares nets. `out` is the folder of a store: what is in it is not run again, so a run that was stopped
-    goes on. `engine` says where: `local` is this machine, with `workers` processes side by side, and this very process
-    where none are asked for; `streams` is this process with groups side by side on a GPU; `ray` and `slurm` are a
-    cluster, and `cluster` says which.
+    table:   chomsky, universal-transformer, recall or failures
+    preset:  quick (minutes on a CPU) or full (as near to the paper as a GPU gets)
+    only:    experiments of it, all unless some are named; `experiments` is its name until 0.2
+    seeds:   networks for each part, instead of the preset's number
+    device:  cpu, cuda, …
+    seed:    the first of the seeds
+    watch:   is told of progress
+    nets:    columns of a table that compares nets, all unless some are named
+    steps:   of training, instead of the preset's number
+    out:     folder of a store: what is in it is not run again, so that a run that was stopped goes on
+    engine:  `local` is this machine; `streams`, `ray` and `slurm` as in `learn`, and `cluster` says which cluster
+    workers: processes side by side; without a number this process alone
+
+    >>> first = reproduce("failures", only=["remedies"], seeds=1)[0]
+    >>> first["setting"], first["rows"][0]["measured"]
+    ('reformulate: elimination over GF(2), d = 30', 31)
     """
     chosen = tables[table]
     running = Running(device, out, engine, cluster or Cluster(), workers, threads=1)
@@ -56,7 +68,7 @@ def reproduce(
             if chosen.nets
             else f"the experiments of the table '{table}' have steps of their own: leave out --steps"
         )
-    named = _experiments(chosen, preset, experiments), _nets(table, chosen, nets)
+    named = _experiments(chosen, preset, only or experiments), _nets(table, chosen, nets)
     request = Request(preset, *named, seeds, seed, steps)
     if out is not None:
         refuse_foreign(out)

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from theodolite.cli.options import Device, Json, LogFile, Threads, Verbose, prepare, print_json
+from theodolite.cli.groups import Computing, Device, grouped
+from theodolite.cli.options import print_json
 
 if TYPE_CHECKING:
     from theodolite.files import OutputFolder
 
 
+@grouped
 def advise(
+    output: Computing,
     config: Annotated[
         Path | None, typer.Argument(help="A Hugging Face config.json, or the folder that holds it.")
     ] = None,
@@ -35,13 +38,8 @@ def advise(
     out: Annotated[Path | None, typer.Option("--out", help="Folder to write the advised config.json into.")] = None,
     measure: Annotated[bool, typer.Option("--measure", help="Time both shapes on the device too.")] = False,
     device: Device = "cpu",
-    json: Json = False,
-    threads: Threads = None,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Judge a model's depth, width and heads before it is trained, or choose them for a budget of parameters."""
-    prepare(threads if measure else None, verbose, log_file)
     from theodolite.advice.advice import advise as judge
     from theodolite.files import OutputFolder, check_writable, write_text
 
@@ -68,7 +66,7 @@ def advise(
         from theodolite.cli.views.depth_width_plane import draw_plane
 
         written["plot"] = str(write_text(plot, draw_plane(advice, html=plot.suffix.lower() == ".html")))
-    if json:
+    if output.json:
         print_json({**advice.to_json(), "written": written})
         return
     from rich.console import Console

@@ -7,22 +7,8 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.options import (
-    Address,
-    Device,
-    Engine,
-    Json,
-    LogFile,
-    Shared,
-    Slurm,
-    Threads,
-    Verbose,
-    cluster_of,
-    prepare,
-    print_json,
-    progress_bar,
-    provenance,
-)
+from theodolite.cli.groups import Computing, Device, Site, grouped
+from theodolite.cli.options import Json, print_json, progress_bar, provenance
 
 app = typer.Typer(no_args_is_help=True, help="What the sources claim, and what measurement says of it.")
 
@@ -48,7 +34,10 @@ def list_(json: Json = False) -> None:
 
 
 @app.command("check")
+@grouped
 def check(
+    site: Site,
+    output: Computing,
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims such as T4.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Check every claim.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if a claim fails.")] = False,
@@ -56,10 +45,6 @@ def check(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Keep what is finished there, and the scoreboard as report.html."),
     ] = None,
-    engine: Engine = "local",
-    address: Address = None,
-    slurm: Slurm = None,
-    shared: Shared = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Processes side by side; one per core with --all, else this one alone."),
@@ -67,17 +52,12 @@ def check(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as a page of text, such as claims.md.")
     ] = None,
-    json: Json = False,
     device: Device = "cpu",
-    threads: Threads = None,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Measure what claims need and decide them by the rule fixed beforehand.
 
     With --out the same command again, also after a crash, goes on where it was.
     """
-    prepare(threads, verbose, log_file)
     from theodolite.claims.check import check_claims
     from theodolite.cli.views.claims import claims_page
     from theodolite.errors import BadInput, Finding
@@ -98,17 +78,17 @@ def check(
             device,
             bar.count,
             out=out,
-            engine=engine,
-            cluster=cluster_of(address, slurm, shared),
-            workers=workers or (default_workers(device, engine) if all_ else None),
+            engine=site.engine,
+            cluster=site.cluster,
+            workers=workers or (default_workers(device, site.engine) if all_ else None),
         )
-    where = provenance(device, engine)
+    where = provenance(device, site.engine)
     if markdown is not None:
         write_text(markdown, claims_page(results, where["device"], where["date"][:10]))
     if folder is not None:
         section = RenderedSection("claims", "Theory scoreboard", scoreboard(results))
         folder.write("report.html", render_page("Theory scoreboard", "claims of the sources", [section], where, ()))
-    if json:
+    if output.json:
         print_json(finite(results))
     else:
         from rich.console import Console

@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.options import Json, LogFile, Verbose, prepare, print_json
+from theodolite.cli.groups import Output, grouped
+from theodolite.cli.options import print_json
 
 
+@grouped
 def compare(
+    output: Output,
     first: Annotated[
         str, typer.Argument(metavar="A", help="The baseline: a net's name, or KEY=VALUE,… such as lstm,width=16.")
     ],
@@ -22,19 +25,15 @@ def compare(
     metric: Annotated[
         str, typer.Option(help="accuracy, unseen (at lengths never trained on) or steps (to solve it).")
     ] = "accuracy",
-    json: Json = False,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Compare trained members pair by pair with a baseline, task by task, with intervals.
 
     The two of a pair agree in task, seed, rates, optimiser and schedule, except in what A and B name.
     """
-    prepare(None, verbose, log_file)
     from theodolite.bench.compare import compare as compare_runs
 
     found = compare_runs(first, second, out, task=task, metric=metric)
-    if json:
+    if output.json:
         print_json(found.to_json())
         return
     from rich.console import Console

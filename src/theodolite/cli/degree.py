@@ -7,23 +7,15 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.options import (
-    Device,
-    Json,
-    LogFile,
-    Seed,
-    Threads,
-    Verbose,
-    parse_arguments,
-    prepare,
-    print_json,
-    progress_bar,
-)
+from theodolite.cli.groups import Computing, Device, Seed, grouped
+from theodolite.cli.options import parse_arguments, print_json, progress_bar
 
 _EXACT, _TRAINING = "Exact rank", "Training"
 
 
+@grouped
 def degree(
+    output: Computing,
     budget: Annotated[
         str, typer.Option(help="Square matrices to spend on blocks; several with commas: 12,24,36.")
     ] = "12",
@@ -84,18 +76,13 @@ def degree(
         int | None, typer.Option(rich_help_panel=_TRAINING, help="Steps of training; 1,000 unless given.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder for degree.json and degree.svg.")] = None,
-    json: Json = False,
     seed: Seed = 0,
     device: Device = "cpu",
-    threads: Threads = None,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Which degree should a block have? Networks of blocks of degree 2, 3, 4, … that cost the same, side by side.
 
     Each one's total degree, its exact separation rank and the cap that holds for all weights; --train adds errors.
     """
-    prepare(threads, verbose, log_file)
     from theodolite.files import OutputFolder
     from theodolite.instruments.degree.which_degree import degree as compare
 
@@ -132,7 +119,7 @@ def degree(
 
         text = json_text.dumps([row.to_json() for row in rows], indent=2, ensure_ascii=False, allow_nan=False)
         written = [folder.write("degree.json", f"{text}\n"), folder.write("degree.svg", draw_degrees(rows))]
-    if json:
+    if output.json:
         for note in notes:
             typer.echo(f"note: {note}", err=True)
         print_json([row.to_json() for row in rows])

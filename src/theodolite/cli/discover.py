@@ -12,24 +12,17 @@ from typing import Annotated, Any
 
 import typer
 
-from theodolite.cli.options import (
-    Json,
-    LogFile,
-    Seed,
-    Threads,
-    Verbose,
-    prepare,
-    print_json,
-    progress_bar,
-    provenance,
-)
+from theodolite.cli.groups import Computing, Seed, grouped
+from theodolite.cli.options import print_json, progress_bar, provenance
 from theodolite.errors import BadInput
 
 _TABLE, _BOX = "Tables", "Black boxes"
 _MOST_VARIABLES = 1_000  # every pair of them is looked at
 
 
+@grouped
 def discover(
+    output: Computing,
     data: Annotated[str, typer.Argument(help="A table (.csv, .tsv, .parquet) or file.py:function, a black box.")],
     target: Annotated[
         str | None, typer.Option(rich_help_panel=_TABLE, help="The column to explain by the others.")
@@ -73,18 +66,13 @@ def discover(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the graph, its drawing, the network and a report.")
     ] = None,
-    json: Json = False,
     seed: Seed = 0,
-    threads: Threads = None,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Find which variables enter which constituent function, and a network of that shape.
 
     From a table of measurements, or from a function that can be asked. Abstains where rows held out do not prefer the
     graph to a dense network.
     """
-    prepare(threads, verbose, log_file)
     from theodolite.structure.discover import discover as find
     from theodolite.structure.saving import check_folder, save
 
@@ -137,7 +125,7 @@ def discover(
             },
         )
         files = {path.name: str(path) for path in written}
-    if json:
+    if output.json:
         from theodolite.measurement import finite
 
         print_json({**finite(found.to_json()), "files": files})

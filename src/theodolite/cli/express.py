@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from theodolite.cli.options import (
-    Arguments,
-    Json,
-    LogFile,
-    Seed,
-    Threads,
-    Verbose,
-    parse_arguments,
-    prepare,
-    print_json,
-)
+from theodolite.cli.groups import Arguments, Computing, Seed, grouped
+from theodolite.cli.options import parse_arguments, print_json
 
 if TYPE_CHECKING:
     from theodolite.witness.express import Expression
@@ -28,7 +19,9 @@ _ANSWERS = {
 }
 
 
+@grouped
 def express(
+    output: Computing,
     task: Annotated[str, typer.Argument(help="A task (see 'theodolite tasks').")],
     net: Annotated[
         str,
@@ -42,17 +35,12 @@ def express(
     ] = None,
     arg: Arguments = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Inputs to draw where not all can be looked at.")] = None,
-    json: Json = False,
     seed: Seed = 0,
-    threads: Threads = None,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Say whether an architecture can compute a task, with explicit weights that are checked on its inputs.
 
     This asks what weights exist, not what training finds.
     """
-    prepare(threads, verbose, log_file)
     from theodolite.errors import BadInput
     from theodolite.witness.express import express as find
 
@@ -62,7 +50,7 @@ def express(
         raise BadInput(f"'{reserved[0]}' is no argument of a net: remove it from --arg")
     options: dict[str, Any] = {} if samples is None else {"samples": samples}
     result = find(task, net, task_args=parse_arguments(task_arg, "--task-arg"), seed=seed, **options, **shape)
-    if json:
+    if output.json:
         print_json(result.to_json())
     else:
         _show(result)

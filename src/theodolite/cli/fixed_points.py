@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from theodolite.cli.options import (
-    Device,
-    Json,
-    LogFile,
-    Seed,
-    Threads,
-    Verbose,
-    parse_arguments,
-    prepare,
-    print_json,
-)
+from theodolite.cli.groups import Computing, Device, Seed, grouped
+from theodolite.cli.options import numbers, parse_arguments, print_json
 
 if TYPE_CHECKING:
     from theodolite.instruments.fixed_points.fixed_points import FixedPoints
@@ -25,7 +16,9 @@ if TYPE_CHECKING:
 _SAMPLING = "Sampling"
 
 
+@grouped
 def fixed_points(
+    output: Computing,
     map: Annotated[
         str,
         typer.Argument(
@@ -47,15 +40,10 @@ def fixed_points(
     basin: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw which start ends where, over two entries of z, as .svg.")
     ] = None,
-    json: Json = False,
     seed: Seed = 0,
     device: Device = "cpu",
-    threads: Threads = None,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """What iterating a map does: it converges, repeats, is chaotic or diverges, and how fast."""
-    prepare(threads, verbose, log_file)
     import torch
 
     from theodolite.errors import BadInput
@@ -66,10 +54,10 @@ def fixed_points(
         if basin.suffix.lower() != ".svg":
             raise BadInput(f"the basin picture '{basin}' is drawn as SVG: give a file that ends in .svg")
         check_writable(basin)
-    ends = None if within is None else tuple(_numbers(within, "--within"))
+    ends = None if within is None else tuple(numbers("--within", within, "0,1"))
     if ends is not None and len(ends) != 2:
         raise BadInput(f"--within '{within}' is no range: write two numbers, as in --within=-1,1")
-    given = None if x is None else torch.tensor(_numbers(x, "--x"), dtype=torch.float64)
+    given = None if x is None else torch.tensor(numbers("--x", x, "0.5,1"), dtype=torch.float64)
     options: dict[str, Any] = {"size": size, "within": ends, "tolerance": tolerance, "device": device}
     options |= parse_arguments(arg)
     found = instrument.fixed_points(map, given, starts=starts, steps=steps, seed=seed, **options)
@@ -81,19 +69,10 @@ def fixed_points(
         names = [f"{_kind(a.period)} at {_point(a.point)}" for a in plane.attractors]
         write_text(basin, draw_basin(plane.label, names, plane.within, f"Where starts of {map} end"))
         document["basin"] = str(basin)
-    if json:
+    if output.json:
         print_json(document)
     else:
         _show(map, found, basin)
-
-
-def _numbers(text: str, option: str) -> list[float]:
-    from theodolite.errors import BadInput
-
-    try:
-        return [float(part.replace("−", "-")) for part in text.split(",")]
-    except ValueError:
-        raise BadInput(f"{option} '{text}' is no list of numbers: write them with commas between, as 0.5,1") from None
 
 
 def _show(name: str, found: FixedPoints, basin: Path | None) -> None:

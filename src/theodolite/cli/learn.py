@@ -7,36 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from theodolite.cli.options import (
-    Address,
-    Arguments,
-    Device,
-    Engine,
-    Json,
-    LogFile,
-    Seed,
-    Shared,
-    Slurm,
-    Verbose,
-    Workers,
-    WorkerThreads,
-    cluster_of,
-    parse_arguments,
-    prepare,
-    print_json,
-    progress_bar,
-    shape_arguments,
-)
-from theodolite.errors import BadInput, CellsFailed
+from theodolite.cli.groups import Device, Output, Seed, Shape, Site, Workers, WorkerThreads, grouped
+from theodolite.cli.options import numbers, parse_arguments, print_json, progress_bar
+from theodolite.errors import CellsFailed
 
 if TYPE_CHECKING:
     from theodolite.bench.learn import Learning
     from theodolite.lab.campaign import Failure
 
-_SHAPE, _TRAINING, _EVALUATION, _RUNNING = "Shape of the nets", "Training", "Evaluation", "Running"
+_SHAPE, _TRAINING, _EVALUATION, _RUNNING = "Shape of the net", "Training", "Evaluation", "Running"
 
 
+@grouped
 def learn(
+    shape: Shape,
+    site: Site,
+    output: Output,
     net: Annotated[str, typer.Option(help="Nets with commas between them: built-in ones or file.py:Name.")],
     task: Annotated[str, typer.Option(help="Tasks with commas between them (see 'theodolite tasks').")],
     seeds: Annotated[int, typer.Option(help="Members per net, task and rates.")] = 8,
@@ -55,10 +41,6 @@ def learn(
     params: Annotated[
         str | None, typer.Option(rich_help_panel=_SHAPE, help="Parameters per net, such as 64k: sets the width.")
     ] = None,
-    depth: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Number of layers.")] = None,
-    width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token in a layer.")] = None,
-    heads: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Attention heads per layer.")] = None,
-    arg: Arguments = None,
     task_arg: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,10 +67,6 @@ def learn(
     tensorboard: Annotated[
         Path | None, typer.Option(metavar="DIR", rich_help_panel=_RUNNING, help="Write learning curves there too.")
     ] = None,
-    engine: Engine = "local",
-    address: Address = None,
-    slurm: Slurm = None,
-    shared: Shared = None,
     workers: Workers = None,
     threads: WorkerThreads = None,
     chunk: Annotated[
@@ -106,66 +84,56 @@ def learn(
     max_failures: Annotated[
         int | None, typer.Option(min=1, rich_help_panel=_RUNNING, help="Stop after this many failed cells.")
     ] = None,
-    json: Json = False,
     seed: Seed = 0,
     device: Device = "cpu",
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Train networks on tasks, many at once, and see how many of them learn what.
 
     Members of one shape run as one batched program. Everything finished is kept under --out: the same command again,
     also after a crash, goes on where it was.
     """
-    prepare(None, verbose, log_file)
     from rich.console import Console
 
     from theodolite.bench.learn import learn as run_learn
     from theodolite.bench.learn import weights_file
+    from theodolite.bench.settings import Evaluation, Saving, Training
     from theodolite.lab.campaign import Listener
     from theodolite.lab.engines.by_name import default_workers
+    from theodolite.lab.running import Running
 
-    shape = shape_arguments({"depth": depth, "width": width, "heads": heads}, arg)
     errors = Console(stderr=True)
 
     def show(failure: Failure) -> None:
         errors.print(f"failed: {_described(failure)}", style="red", markup=False, highlight=False, soft_wrap=True)
 
+    training = Training(
+        steps,
+        numbers("--lr", lr, "1e-3,3e-4"),
+        numbers("--weight-decay", weight_decay, "0,0.1"),
+        batch,
+        optimiser,
+        momentum,
+        clip or None,
+        to_the_end,
+    )
+    workers = workers or default_workers(device, site.engine)
+    most = 1 if fail_fast else max_failures
     with progress_bar() as bar:
         result = run_learn(
             net,
             task,
             seeds=seeds,
-            lr=_numbers("--lr", lr),
-            weight_decay=_numbers("--weight-decay", weight_decay),
-            steps=steps,
-            params=params,
-            shape=shape,
-            task_args=parse_arguments(task_arg, "--task-arg"),
-            batch=batch,
-            optimiser=optimiser,
-            momentum=momentum,
-            clip=clip or None,
-            every=every,
-            rows=rows,
-            unseen=unseen,
-            to_the_end=to_the_end,
-            checkpoint=checkpoint,
-            chunk=chunk,
             seed=seed,
-            out=out,
-            keep_weights=keep_weights,
-            save_every=save_every,
-            device=device,
-            engine=engine,
-            cluster=cluster_of(address, slurm, shared),
-            workers=workers or default_workers(device, engine),
-            threads=threads,
-            max_failures=1 if fail_fast else max_failures,
-            tensorboard=tensorboard,
+            params=params,
+            shape=shape.arguments(),
+            task_args=parse_arguments(task_arg, "--task-arg"),
+            training=training,
+            evaluation=Evaluation(every, rows, unseen, checkpoint),
+            saving=Saving(keep_weights, save_every, tensorboard),
+            running=Running(device, out, site.engine, site.cluster, workers, threads, chunk, most),
             listener=Listener(watch=bar.count, failure=show),
         )
-    if json:
+    if output.json:
         print_json(result.to_json())
     else:
         _show(result, out)
@@ -198,10 +166,3 @@ def _show(result: Learning, out: Path) -> None:
 def _described(failure: Failure) -> str:
     config = failure.cells[0].config if failure.cells else {}
     return f"{len(failure.cells)} members of '{config.get('net')}' on '{config.get('task')}': {failure.sentence}"
-
-
-def _numbers(option: str, text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise BadInput(f"{option} '{text}' is not a list of numbers: write for example {option} 1e-3,3e-4") from None

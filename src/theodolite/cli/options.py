@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,58 +17,7 @@ from rich.table import Column
 
 from theodolite.errors import BadInput
 
-if TYPE_CHECKING:
-    from theodolite.lab.engines.by_name import Cluster
-
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every draw.")]
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1.")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="CPU threads; torch's own choice otherwise.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done; show tracebacks of internal errors.")]
-LogFile = Annotated[Path | None, typer.Option("--log-file", help="Write the log to this file too.")]
-_RUNNING = "Running"
-Engine = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        rich_help_panel=_RUNNING,
-        help="local (this machine), streams (one process, side by side on a GPU), ray, slurm or slurm-local.",
-    ),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT",
-        rich_help_panel=_RUNNING,
-        help="With ray: the cluster's head, or auto; else one starts.",
-    ),
-]
-Slurm = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--slurm",
-        metavar="KEY=VALUE",
-        rich_help_panel=_RUNNING,
-        help="With slurm: an option of its jobs, such as partition=gpu or time=120 (minutes); may be repeated.",
-    ),
-]
-Shared = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", rich_help_panel=_RUNNING, help="With slurm: a folder that every node sees; in --out."),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers", min=1, rich_help_panel=_RUNNING, help="Processes; one per core, 1 on CUDA, all that fit on ray."
-    ),
-]
-WorkerThreads = Annotated[
-    int | None,
-    typer.Option("--threads", min=1, rich_help_panel=_RUNNING, help="CPU threads per worker; cores over workers."),
-]
-Arguments = Annotated[
-    list[str] | None, typer.Option("--arg", metavar="KEY=VALUE", help="Any other argument of the net; may be repeated.")
-]
 
 
 def prepare(threads: int | None, verbose: bool, log_file: Path | None) -> None:
@@ -108,6 +57,13 @@ def parse_arguments(pairs: Sequence[str] | None, option: str = "--arg") -> dict[
     return result
 
 
+def numbers(option: str, text: str, example: str) -> list[float]:
+    try:
+        return [float(part.replace("−", "-")) for part in text.split(",")]
+    except ValueError:
+        raise BadInput(f"{option} '{text}' is not a list of numbers: write for example {option} {example}") from None
+
+
 def shape_arguments(named: Mapping[str, Any], pairs: Sequence[str] | None) -> dict[str, Any]:
     """The shape of a net: what its own options gave, and `--arg` for the rest."""
     shape = {name: value for name, value in named.items() if value is not None}
@@ -120,13 +76,6 @@ def shape_arguments(named: Mapping[str, Any], pairs: Sequence[str] | None) -> di
 
 def print_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def cluster_of(address: str | None, slurm: Sequence[str] | None, shared: Path | None) -> Cluster:
-    """What `--address`, `--slurm` and `--shared` say together."""
-    from theodolite.lab.engines.by_name import Cluster
-
-    return Cluster(address, parse_arguments(slurm, "--slurm"), shared)
 
 
 def provenance(device: str, engine: str = "local") -> dict[str, str]:

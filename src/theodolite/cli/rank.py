@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from theodolite.cli.options import (
-    Arguments,
-    Device,
-    Json,
-    LogFile,
-    Seed,
-    Threads,
-    Verbose,
-    prepare,
-    print_json,
-    progress_bar,
-    shape_arguments,
-)
+from theodolite.cli.groups import Computing, Device, Seed, Shape, grouped
+from theodolite.cli.options import print_json, progress_bar
 
 if TYPE_CHECKING:
     from theodolite.instruments.rank.result import RankResult
@@ -30,7 +19,10 @@ _SHAPE, _SAMPLING = "Shape of the net", "Sampling"
 _SCALES = {"size": "root mean square", "spread": "standard deviation"}
 
 
+@grouped
 def rank(
+    shape: Shape,
+    output: Computing,
     net: Annotated[str, typer.Argument(help="A built-in net (see 'theodolite nets') or file.py:Name.")],
     mode: Annotated[
         str, typer.Option(help="exact (polynomial nets), epsilon (any net) or grid (templates).")
@@ -38,9 +30,6 @@ def rank(
     partition: Annotated[
         str, typer.Option(help="left-right, interleaved, or two lists of places from 0: 0,1|2,3.")
     ] = "left-right",
-    depth: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Number of layers.")] = None,
-    width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token in a layer.")] = None,
-    heads: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Attention heads per layer.")] = None,
     tokens: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Length of the input.")] = None,
     features: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token, or in all.")] = None,
     attention_width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Width per head.")] = None,
@@ -48,7 +37,6 @@ def rank(
         int | None, typer.Option(rich_help_panel=_SHAPE, help="Rank of the map from features to width.")
     ] = None,
     degree: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Degree of a block.")] = None,
-    arg: Arguments = None,
     token: Annotated[int | None, typer.Option(help="Token whose output is read; the last one otherwise.")] = None,
     entry: Annotated[int, typer.Option(help="Output entry that is read.")] = 0,
     epsilon: Annotated[float | None, typer.Option(help="Relative error of mode epsilon; 0.01 unless given.")] = None,
@@ -79,42 +67,27 @@ def rank(
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a certificate that 'theodolite verify' checks.")
     ] = None,
-    json: Json = False,
     seed: Seed = 0,
     device: Device = "cpu",
-    threads: Threads = None,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Separation rank of a network: how strongly it ties two groups of its inputs together.
 
     Exact for polynomial networks, over a finite field, beside the bounds that theory proves.
     """
-    prepare(threads, verbose, log_file)
     from theodolite.files import check_writable, write_text
     from theodolite.instruments.rank.separation import separation_rank
     from theodolite.measurement import canonical
 
     if certificate is not None:
         check_writable(certificate)
-    named = {
-        "depth": depth,
-        "width": width,
-        "heads": heads,
-        "tokens": tokens,
-        "features": features,
-        "attention_width": attention_width,
-        "embedding_rank": embedding_rank,
-        "degree": degree,
-    }
-    shape = shape_arguments(named, arg)
-    options: dict[str, Any] = {
-        "inputs": inputs,
-        "dtype": dtype,
-        "relative_to": relative_to,
-        "mode": mode,
-        "weights": weights,
-    }
+    arguments = shape.arguments(
+        tokens=tokens,
+        features=features,
+        attention_width=attention_width,
+        embedding_rank=embedding_rank,
+        degree=degree,
+    )
+    options: dict[str, Any] = {"mode": mode, "weights": weights, "inputs": inputs, "dtype": dtype}
     with progress_bar() as bar:
         result = separation_rank(
             net,
@@ -131,11 +104,11 @@ def rank(
             seed=seed,
             device=device,
             progress=bar.step,
-            **{**options, **shape},
+            **{**options, "relative_to": relative_to, **arguments},
         )
     if certificate is not None:
         write_text(certificate, canonical(result.certificate) + "\n")
-    if json:
+    if output.json:
         print_json(result.to_json())
     else:
         _show(result, certificate)

@@ -7,26 +7,15 @@ from typing import Annotated, cast
 
 import typer
 
-from theodolite.cli.options import (
-    Address,
-    Device,
-    Engine,
-    Json,
-    LogFile,
-    Seed,
-    Shared,
-    Slurm,
-    Threads,
-    Verbose,
-    cluster_of,
-    prepare,
-    print_json,
-    progress_bar,
-)
+from theodolite.cli.groups import Computing, Device, Seed, Site, grouped
+from theodolite.cli.options import print_json, progress_bar
 from theodolite.errors import CellsFailed
 
 
+@grouped
 def reproduce(
+    site: Site,
+    output: Computing,
     table: Annotated[
         str, typer.Argument(help="Which published results: chomsky, universal-transformer, recall or failures.")
     ] = "failures",
@@ -46,29 +35,24 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Keep what is finished there; it is not run again.")
     ] = None,
-    engine: Engine = "local",
-    address: Address = None,
-    slurm: Slurm = None,
-    shared: Shared = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes side by side; this one alone, all that fit on ray.")
     ] = None,
     markdown: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Write the table to this file too.")
     ] = None,
-    json: Json = False,
     seed: Seed = 0,
     device: Device = "cpu",
-    threads: Threads = None,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Run published experiments again: every published figure beside the measured one."""
-    prepare(threads, verbose, log_file)
     from theodolite.claims.reproduce import remedies, statements
     from theodolite.claims.reproduce import reproduce as measure
     from theodolite.claims.tables.experiment import Preset
     from theodolite.cli.views.reproduce import markdown as as_markdown
+    from theodolite.files import check_writable, write_text
+
+    if markdown is not None:
+        check_writable(markdown)
 
     with progress_bar() as bar:
         results = measure(
@@ -82,14 +66,14 @@ def reproduce(
             nets=_names(nets),
             steps=steps,
             out=out,
-            engine=engine,
-            cluster=cluster_of(address, slurm, shared),
+            engine=site.engine,
+            cluster=site.cluster,
             workers=workers,
         )
     if markdown is not None:
-        _write(markdown, as_markdown(results))
+        write_text(markdown, as_markdown(results))
     cures, said = remedies(results), statements(table, results)
-    if json:
+    if output.json:
         print_json({"table": table, "preset": preset, "results": results, "remedies": cures, "statements": said})
     else:
         from rich.console import Console
@@ -112,12 +96,3 @@ def reproduce(
 
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _write(path: Path, text: str) -> None:
-    from theodolite.errors import BadInput
-
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"the file '{path}' cannot be written ({error.strerror}): choose another") from error

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from theodolite.cli.options import Json, LogFile, Verbose, prepare, print_json
+from theodolite.cli.groups import Output, grouped
+from theodolite.cli.options import print_json
 from theodolite.errors import BadInput
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 _STDOUT = "-"
 
 
+@grouped
 def runs(
+    output: Output,
     out: Annotated[Path, typer.Option("--out", help="Folder of the store that 'theodolite learn' wrote to.")] = Path(
         "runs"
     ),
@@ -35,12 +38,8 @@ def runs(
     csv: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write one line per member to this file; - is stdout.")
     ] = None,
-    json: Json = False,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """List what was trained: how many members solved what, or each of them, also as CSV or JSON."""
-    prepare(None, verbose, log_file)
     from theodolite.bench.runs import failures as stored_failures
     from theodolite.bench.runs import runs as read_runs
     from theodolite.files import check_writable, write_text
@@ -48,9 +47,9 @@ def runs(
     if failures:
         if members or csv is not None or any(v is not None for v in (net, task, status, where)):
             raise BadInput("--failures shows all that failed: leave out filters, --members and --csv")
-        _show_failures(stored_failures(out), json, verbose)
+        _show_failures(stored_failures(out), output.json, output.verbose)
         return
-    if csv == _STDOUT and json:
+    if csv == _STDOUT and output.json:
         raise BadInput("--csv - and --json would both write to stdout: give --csv a file")
     if csv not in (None, _STDOUT):
         check_writable(csv)
@@ -59,7 +58,7 @@ def runs(
         typer.echo(found.to_csv(), nl=False)
     elif csv is not None:
         write_text(csv, found.to_csv())
-    if json:
+    if output.json:
         print_json(found.to_json())
     elif csv is None:
         _show(found, members)

@@ -6,19 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from theodolite.cli.options import (
-    Arguments,
-    Device,
-    Json,
-    LogFile,
-    Seed,
-    Threads,
-    Verbose,
-    prepare,
-    print_json,
-    progress_bar,
-    shape_arguments,
-)
+from theodolite.cli.groups import Computing, Device, Seed, Shape, grouped
+from theodolite.cli.options import print_json, progress_bar
 
 if TYPE_CHECKING:
     from theodolite.instruments.gradient.signal import Signal
@@ -26,7 +15,10 @@ if TYPE_CHECKING:
 _SHAPE, _OTHER = "Shape of the net", "Classes other than parity"
 
 
+@grouped
 def signal(
+    shape: Shape,
+    output: Computing,
     net: Annotated[str, typer.Option(help="A built-in net (see 'theodolite nets') or file.py:Name.")] = "mlp",
     family: Annotated[
         str,
@@ -40,10 +32,6 @@ def signal(
         str, typer.Option(help="Which parities: all, degree=3, prefixes, or subsets of bits: 0,1|2,4,5.")
     ] = "all",
     draws: Annotated[int, typer.Option(min=1, help="Draws of the weights that are averaged over.")] = 1,
-    depth: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Number of layers.")] = None,
-    width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token in a layer.")] = None,
-    heads: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Attention heads per layer.")] = None,
-    arg: Arguments = None,
     members: Annotated[int, typer.Option(rich_help_panel=_OTHER, min=2, help="Functions drawn from the class.")] = 256,
     radius: Annotated[float, typer.Option(rich_help_panel=_OTHER, help="Norm of v in cos⟨v, x⟩.")] = 4.0,
     inputs: Annotated[
@@ -51,22 +39,16 @@ def signal(
     ] = None,
     samples: Annotated[int, typer.Option(rich_help_panel=_OTHER, min=32, help="Inputs that are drawn.")] = 16384,
     dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
-    json: Json = False,
     seed: Seed = 0,
     device: Device = "cpu",
-    threads: Threads = None,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Gradient signal: how much the gradient at the start says about which function is to be learnt.
 
     The variance of the gradient over a class of targets, beside the bound that Theorem 1 of Shalev-Shwartz et al. 2017
     puts on it. For parities exact, over all 2^bits of them at once.
     """
-    prepare(threads, verbose, log_file)
     from theodolite.instruments.gradient.signal import signal as measure
 
-    shape = shape_arguments({"depth": depth, "width": width, "heads": heads}, arg)
     with progress_bar() as bar:
         result = measure(
             net,
@@ -83,9 +65,9 @@ def signal(
             seed=seed,
             device=device,
             progress=bar.step,
-            **shape,
+            **shape.arguments(),
         )
-    if json:
+    if output.json:
         print_json(result.to_json())
     else:
         _show(result)

@@ -7,31 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from theodolite.cli.options import (
-    Address,
-    Arguments,
-    Device,
-    Engine,
-    Json,
-    LogFile,
-    Shared,
-    Slurm,
-    Verbose,
-    Workers,
-    WorkerThreads,
-    cluster_of,
-    parse_arguments,
-    prepare,
-    print_json,
-    progress_bar,
-    provenance,
-)
+from theodolite.cli.groups import Arguments, Device, Output, Site, Workers, WorkerThreads, grouped
+from theodolite.cli.options import parse_arguments, print_json, progress_bar, provenance
 
 if TYPE_CHECKING:
     from theodolite.surveys.run import Survey
 
 
+@grouped
 def survey(
+    site: Site,
+    output: Output,
     nets: Annotated[
         list[str] | None,
         typer.Argument(help="Built-in nets or file.py:Name; the common architectures when left out."),
@@ -52,23 +38,15 @@ def survey(
         Path, typer.Option("--out", help="Folder for report.html and the store; what it has is not measured again.")
     ] = Path("survey"),
     tables: Annotated[bool, typer.Option("--tables", help="Print the report's tables, too.")] = False,
-    engine: Engine = "local",
-    address: Address = None,
-    slurm: Slurm = None,
-    shared: Shared = None,
     workers: Workers = None,
     threads: WorkerThreads = None,
-    json: Json = False,
     device: Device = "cpu",
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Turn all instruments on networks: what can they do, and what not?
 
     Prints a card per network and writes a report that opens offline. Everything measured is kept under --out: the same
     command again, also after a crash, goes on where it was.
     """
-    prepare(None, verbose, log_file)
     from theodolite.errors import BadInput
     from theodolite.files import OutputFolder
     from theodolite.lab.campaign import Listener
@@ -86,9 +64,9 @@ def survey(
             alone=alone,
             only=[name.strip() for name in only.split(",")] if only else (),
             device=device,
-            engine=engine,
-            cluster=cluster_of(address, slurm, shared),
-            workers=workers or default_workers(device, engine),
+            engine=site.engine,
+            cluster=site.cluster,
+            workers=workers or default_workers(device, site.engine),
             threads=threads,
             out=out,
             listener=Listener(watch=bar.count),
@@ -99,14 +77,14 @@ def survey(
         "Theodolite survey",
         f"{', '.join(result.nets)} · preset {result.preset}: “cannot learn” means not in training as short as this",
         [RenderedSection(s.id, s.title, s.summary) for s in result.sections],
-        {**provenance(device, engine), "measurements": result.asked},
+        {**provenance(device, site.engine), "measurements": result.asked},
         result.not_applicable,
         nets=result.nets,
         command=result.command,
     )
     OutputFolder(out).write("report.html", page)
     report = out / "report.html"
-    if json:
+    if output.json:
         print_json(_document(result, report))
     else:
         _show(result, report, tables)

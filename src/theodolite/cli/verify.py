@@ -7,22 +7,20 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli.options import Device, Json, LogFile, Threads, Verbose, prepare, print_json, progress_bar
+from theodolite.cli.groups import Computing, Device, grouped
+from theodolite.cli.options import print_json, progress_bar
 
 
+@grouped
 def verify(
+    output: Computing,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A certificate written by 'theodolite rank'.")],
     net: Annotated[
         str | None, typer.Option("--net", help="file.py:Name, for a certificate about a net of your own.")
     ] = None,
-    json: Json = False,
     device: Device = "cpu",
-    threads: Threads = None,
-    verbose: Verbose = False,
-    log_file: LogFile = None,
 ) -> None:
     """Check a certificate of a separation rank: exit 0 if it proves its lower bound, 1 if it is refused."""
-    prepare(threads, verbose, log_file)
     from theodolite.errors import CertificateRefused
     from theodolite.files import read_json
     from theodolite.instruments.rank.certificate import verify as check
@@ -32,10 +30,10 @@ def verify(
         with progress_bar() as bar:
             verified = check(document, net, device, bar.step)
     except CertificateRefused as error:
-        if json:
+        if output.json:
             print_json({"valid": False, "reason": str(error)})
         raise
-    if json:
+    if output.json:
         print_json(verified.to_json())
         return
     shape = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verified.shape.items())

@@ -159,7 +159,7 @@ def test_a_folder_keeps_finished_members_and_more_seeds_join_them(tmp_path):
 def test_the_quick_preset_runs_its_own_experiments_and_named_ones_come_in_the_order_named():
     (quick,) = reproduce("tiny", nets=["rnn"], seeds=1)
     assert (quick["experiment"], quick["settings"]["steps"]) == ("parity-check", 20)
-    named = reproduce("tiny", experiments=["copy", "parity-check"], nets=["rnn"], seeds=1)
+    named = reproduce("tiny", only=["copy", "parity-check"], nets=["rnn"], seeds=1)
     assert [r["experiment"] for r in named] == ["copy", "parity-check"]
     full = reproduce("tiny", "full", nets=["rnn"], seeds=1, steps=30)
     assert [r["experiment"] for r in full] == ["parity-check", "copy"]

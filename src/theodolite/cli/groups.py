@@ -1,0 +1,136 @@
+"""Groups of options that commands share: a parameter that is one of these dataclasses stands for all of its fields."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from theodolite.cli.options import Json, parse_arguments, prepare, shape_arguments
+
+if TYPE_CHECKING:
+    from theodolite.lab.engines.by_name import Cluster
+
+_SHAPE, _RUNNING = "Shape of the net", "Running"
+
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every draw.")]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1.")]
+Arguments = Annotated[
+    list[str] | None, typer.Option("--arg", metavar="KEY=VALUE", help="Any other argument of the net; may be repeated.")
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", min=1, rich_help_panel=_RUNNING, help="Processes; one per core, 1 on CUDA, all that fit on ray."
+    ),
+]
+WorkerThreads = Annotated[
+    int | None,
+    typer.Option("--threads", min=1, rich_help_panel=_RUNNING, help="CPU threads per worker; cores over workers."),
+]
+
+
+@dataclass(frozen=True)
+class Output:
+    json: Json = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log what is done; show tracebacks of internal errors.")
+    ] = False
+    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write the log to this file too.")] = None
+
+
+@dataclass(frozen=True)
+class Computing(Output):
+    """Of a command that computes in this process."""
+
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="CPU threads; torch's own choice otherwise.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Shape:
+    depth: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Number of layers.")] = None
+    width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token in a layer.")] = None
+    heads: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Attention heads per layer.")] = None
+    arg: Arguments = None
+
+    def arguments(self, **named: Any) -> dict[str, Any]:
+        """Of the net: what was given of these and of the `named`."""
+        return shape_arguments({"depth": self.depth, "width": self.width, "heads": self.heads, **named}, self.arg)
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where groups of cells run."""
+
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            rich_help_panel=_RUNNING,
+            help="local (this machine), streams (one process, side by side on a GPU), ray, slurm or slurm-local.",
+        ),
+    ] = "local"
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            rich_help_panel=_RUNNING,
+            help="With ray: the cluster's head, or auto; else one starts.",
+        ),
+    ] = None
+    slurm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slurm",
+            metavar="KEY=VALUE",
+            rich_help_panel=_RUNNING,
+            help="With slurm: an option of its jobs, such as partition=gpu or time=120 (minutes); may be repeated.",
+        ),
+    ] = None
+    shared: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", rich_help_panel=_RUNNING, help="With slurm: a folder that every node sees; in --out."
+        ),
+    ] = None
+
+    @property
+    def cluster(self) -> Cluster:
+        from theodolite.lab.engines.by_name import Cluster
+
+        return Cluster(self.address, parse_arguments(self.slurm, "--slurm"), self.shared)
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose groups are spelt out for typer; logging and threads are set before it runs."""
+    hints = get_type_hints(command, include_extras=True)
+    own, shared, groups = [], [], {}
+    for parameter in inspect.signature(command).parameters.values():
+        if not is_dataclass(group := hints[parameter.name]):
+            own.append(parameter.replace(annotation=group, kind=parameter.KEYWORD_ONLY))
+            continue
+        inner = get_type_hints(group, include_extras=True)
+        groups[parameter.name] = group
+        shared += [
+            inspect.Parameter(f.name, parameter.KEYWORD_ONLY, default=f.default, annotation=inner[f.name])
+            for f in fields(group)
+        ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        made = {name: group(**{f.name: given.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
+        for output in made.values():
+            if isinstance(output, Output):
+                prepare(getattr(output, "threads", None), output.verbose, output.log_file)
+        command(**given, **made)
+
+    run.__signature__ = inspect.Signature([*own, *shared])  # pyright: ignore[reportAttributeAccessIssue]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
+    return run
