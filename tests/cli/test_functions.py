@@ -68,3 +68,12 @@ def test_a_function_takes_what_its_command_takes(command):
         options -= {"threads"}  # of this process: torch.set_num_threads is the caller's
     excused = ELSEWHERE.get(command.removeprefix("theodolite "), {})
     assert options - known - set(EVERYWHERE) == set(excused), "excuses that are missing, or not needed"
+
+
+@pytest.mark.parametrize("command", sorted(command_tree()))
+def test_a_function_explains_its_parameters_and_shows_an_example(command):
+    function = function_of(command)
+    text = inspect.getdoc(function) or ""
+    named = [name for name in inspect.signature(function).parameters if name not in ("progress", "cluster")]
+    assert [name for name in named if f"\n{name}" not in text and f"`{name}`" not in text] == []
+    assert ">>> " in text

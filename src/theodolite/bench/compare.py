@@ -73,10 +73,21 @@ class Comparison:
 def compare(
     first: str, second: str, out: str | Path = "runs", *, task: str | None = None, metric: str = "accuracy"
 ) -> Comparison:
-    """What `second` has over `first`, the baseline: each a net's name, `key=value,…` or both, `lstm,width=16`.
+    """Trained members pair by pair. Those are paired that agree in task, seed, rates, optimiser and schedule, except in
+    what the two sides name.
 
-    Members are paired that agree in task, seed, rates, optimiser and schedule, except in what the two name. `metric` is
-    accuracy, unseen (accuracy on lengths never trained on) or steps (to solve the task, where both members did).
+    first:  the baseline: a net's name, `key=value,…` or both, `lstm,width=16`
+    second: what is compared with it, likewise
+    out:    folder of the store that `learn` wrote to
+    task:   only these tasks, with commas between them
+    metric: accuracy, unseen (accuracy on lengths never trained on) or steps (to solve the task, where both members did)
+
+    >>> import tempfile
+    >>> from theodolite.bench.learn import learn
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trained = learn("mlp", "majority", seeds=3, lr=[1e-2, 1e-4], steps=20, task_args={"bits": 5}, out=folder)
+    ...     compare("lr=0.0001", "lr=0.01", folder).tasks[0].pairs
+    3
     """
     if metric not in METRICS:
         raise UnknownName(unknown("metric", metric, METRICS))

@@ -54,10 +54,21 @@ def runs(
     status: str | None = None,
     where: Mapping[str, Any] | None = None,
 ) -> Runs:
-    """The trained members of a store. `net`, `task` and `status` (solved, unsolved, diverged) take names with commas.
+    """The trained members of a store.
 
-    `where` compares with columns of the table or with entries of shape, task_args, schedule and optimiser by name:
-    `{"lr": 0.001, "width": 16}`. Names that no member has are refused, since they are misspelt.
+    out:    folder of the store that `learn` wrote to
+    net:    only these nets, with commas between them
+    task:   only these tasks, likewise
+    status: only members that are solved, unsolved or diverged
+    where:  values of columns of the table or of entries of shape, task_args, schedule and optimiser:
+            {"lr": 0.001, "width": 16}. Names that no member has are refused, since they are misspelt
+
+    >>> import tempfile
+    >>> from theodolite.bench.learn import learn
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trained = learn("mlp", "majority", seeds=3, lr=[1e-2, 1e-4], steps=20, task_args={"bits": 5}, out=folder)
+    ...     len(runs(folder, where={"lr": 1e-2}).rows)
+    3
     """
     return Runs(tuple(select(trained(out), net, task, status, where)))
 

@@ -110,7 +110,16 @@ def verify(
     device: str = "cpu",
     progress: Callable[[str, float], None] | None = None,
 ) -> Verified:
-    """Check a certificate; `net` is needed for a net of the user's own. Raises `CertificateRefused` with the reason."""
+    """Check a certificate of a separation rank. Raises `CertificateRefused` with the reason.
+
+    document: the certificate, parsed
+    net:      for a certificate about a net of your own, that net: `file.py:Name` or a module
+    device:   cpu, cuda, …
+
+    >>> from theodolite.instruments.rank.separation import separation_rank
+    >>> verify(separation_rank("self-attention", depth=2, width=2, tokens=4, certificate=True).certificate).lower_bound
+    18
+    """
     started = time.perf_counter()
     header, solutions = _read(document)
     sample = _sample(header, net, device)
