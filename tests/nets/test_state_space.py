@@ -13,7 +13,7 @@ from torch import Tensor
 from theodolite.errors import BadInput
 from theodolite.nets.load import load
 from theodolite.nets.parts.scan import decaying_sum, diagonal_system
-from theodolite.nets.state_space import FixedSystem, StateSpace
+from theodolite.nets.state_space import FixedSystem, state_space
 
 SHAPES = [(1, 32), (5, 32), (8, 4), (13, 4), (7, 1), (70, 32)]
 
@@ -134,7 +134,7 @@ def test_every_argument_changes_the_function_and_every_parameter_counts(shape):
 
 @pytest.mark.parametrize("selective", [True, False])
 def test_a_prefix_gives_the_same_outputs_over_many_chunks(selective):
-    net, x = StateSpace(width=16, selective=selective).double(), normal(1, 150, 4)
+    net, x = state_space(width=16, selective=selective).double(), normal(1, 150, 4)
     whole = net(x)
     for tokens in (1, 31, 32, 33, 100):
         torch.testing.assert_close(net(x[:, :tokens]), whole[:, :tokens], rtol=1e-9, atol=1e-11)
@@ -146,7 +146,7 @@ def test_a_prefix_gives_the_same_outputs_over_many_chunks(selective):
 )
 def test_shapes_a_state_space_net_refuses(arguments, message):
     with pytest.raises(BadInput, match=message):
-        StateSpace(**arguments)
+        state_space(**arguments)
 
 
 def test_heads_are_asked_of_selective_layers_alone():
