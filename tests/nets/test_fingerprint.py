@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from torch import nn
@@ -240,10 +241,20 @@ def scaled(scale: float, activation: Callable[..., object]) -> type[nn.Module]:
     return Net
 
 
+def inherited(scale: float) -> type[nn.Module]:
+    above: Any = scaled(scale, nn.ReLU)
+
+    class Net(above):
+        pass
+
+    return Net
+
+
 def test_what_a_class_holds_of_the_place_it_was_made_in_counts():
     one, same, other = scaled(1.0, nn.ReLU), scaled(1.0, nn.ReLU), scaled(2.0, nn.ReLU)
     assert fingerprint.of_object(one) == fingerprint.of_object(same)
     assert len({fingerprint.of_object(net) for net in (one, other, scaled(1.0, nn.Tanh))}) == 3
+    assert [len({fingerprint.of_object(inherited(scale)) for scale in (1.0, other)}) for other in (1.0, 2.0)] == [1, 2]
     builders = [
         lambda features, outputs, scale=scale: scaled(scale, nn.ReLU)(features, outputs) for scale in (1.0, 2.0)
     ]
@@ -258,6 +269,10 @@ def test_what_only_this_process_knows_is_not_taken_for_another():
     found = [fingerprint.of_object(net) for net in (*modules, *made, *held, *bound)]
     assert len(set(found)) == 8
     assert [fingerprint.of_object(net) for net in (*modules, *made, *held, *bound)] == found
+    passing = {
+        fingerprint.of_object(partial(scaled, float(scale))) for scale in range(9)
+    }  # each is gone before the next
+    assert len(passing) == 9
 
 
 SCRIPT = """

@@ -29,11 +29,13 @@ from theodolite.measurement import canonical
 from theodolite.version import __version__
 
 _PROCESS = uuid.uuid4().hex
-_STANDARD = tuple({Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")})
+_STANDARD = "standard library"
+_PYTHON = {way(Path(sysconfig.get_path(kind))) for kind in ("stdlib", "platstdlib") for way in (Path, Path.resolve)}
 _INSTALLED = {"site-packages", "dist-packages"}
 
 _read: dict[str, tuple[ModuleSpec, bytes]] = {}  # by module: its text when it was first seen after its import
 _by_users: set[str] = set()  # modules that a user's file has imported
+_unnamed: dict[int, Any] = {}  # objects known by their place in memory are kept, so that no other takes it
 
 
 def of_file(module: ModuleType, content: bytes) -> str:
@@ -47,12 +49,15 @@ def of_object(net: Any) -> str:
     module = sys.modules.get(getattr(net, "__module__", None) or "")
     try:
         held = [_plain(value) for value in _captured(net)]
-        if module is None or module.__name__ == "__main__":
-            texts, names = _texts(net, vars(module) if module else {})
+        if module is None:
+            raise TypeError("its module is gone")
+        if module.__name__ == "__main__":
+            texts, names = _texts(net, vars(module))
             return _hash({"texts": texts, "captured": held, **_imported(names)})
         inspect.getsource(net)  # one that was put together at run time has none, whatever its module says
         return _hash({"name": net.__qualname__, "captured": held, **_imported({module.__name__, *_held(module)})})
     except (AttributeError, OSError, RecursionError, SyntaxError, TypeError, ValueError):
+        _unnamed[id(net)] = net
         return _hash([_PROCESS, id(net)])
 
 
@@ -74,7 +79,7 @@ def remember(names: Iterable[str]) -> None:
     """These modules were imported by a user's file."""
     for name in names:
         spec = getattr(sys.modules.get(name), "__spec__", None)
-        if spec is not None and spec.origin is not None and not _is_standard(spec) and not _library(name, spec):
+        if spec is not None and spec.origin is not None and not _library(name):
             _content(name, spec)
             _by_users.add(name)
 
@@ -83,27 +88,22 @@ def _imported(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """The modules behind these names by the hash of their texts, and the libraries by their versions."""
     modules: dict[str, str] = {}
     libraries = {"torch": _version("torch")}
-    waiting, seen = [name for name in names if name], set()
+    waiting, seen = list(names), {""}
     while waiting:
         name = waiting.pop()
         if name in seen:
             continue
         seen.add(name)
-        top, _, _ = name.partition(".")
-        for one in (top, name):  # a library's own modules are not looked for
-            spec = _spec(one)
-            if spec is not None and spec.origin is not None and (_is_standard(spec) or _library(one, spec)):
-                break
-        else:
-            if spec is not None and spec.origin is not None:
-                content = _content(name, spec)
-                modules[name] = _sha(content)
-                waiting += _imports(content, spec.parent or "")
-            if top != name:
-                waiting.append(name.rpartition(".")[0])  # a module's packages run before it
+        top = name.partition(".")[0]
+        if library := _library(top) or _library(name):  # what lies deeper in a library is not looked for
+            libraries |= {top: library} if library != _STANDARD else {}
             continue
-        if not _is_standard(spec):
-            libraries[top] = _version(top)
+        waiting.append(name.rpartition(".")[0])  # a module's packages run before it
+        spec = _spec(name)
+        if spec is not None and spec.origin is not None:
+            content = _content(name, spec)
+            modules[name] = _sha(content)
+            waiting += _imports(content, spec.parent or "")
     return {"modules": modules, "libraries": libraries}
 
 
@@ -166,24 +166,23 @@ def _spec(name: str) -> ModuleSpec | None:
     return None
 
 
-def _is_standard(spec: ModuleSpec) -> bool:
-    path = Path(spec.origin or "")
-    if spec.origin in ("built-in", "frozen"):
-        return True
-    return not _INSTALLED & set(path.parts) and any(path.is_relative_to(folder) for folder in _STANDARD)
-
-
-def _library(name: str, spec: ModuleSpec) -> str:
-    """The version of the library that a module belongs to; empty for a user's own, wherever it lies."""
-    top = name.partition(".")[0]
-    return _version(top) if top == "theodolite" or _INSTALLED & set(Path(spec.origin or "").parts) else ""
+def _library(name: str) -> str:
+    """The version of the library that a module belongs to, or that it is Python's own; empty for a user's module."""
+    spec, top = _spec(name), name.partition(".")[0]
+    if top == "theodolite":
+        return __version__
+    if spec is None or spec.origin is None:  # not there, or a namespace that several may share
+        return ""
+    path = Path(spec.origin)
+    if _INSTALLED & set(path.parts):
+        return _version(top)
+    own = spec.origin in ("built-in", "frozen") or any(path.is_relative_to(folder) for folder in _PYTHON)
+    return _STANDARD if own else ""
 
 
 @cache
 def _version(top: str) -> str:
     """Of the library behind an import name, without the build: 2.13.0 for 2.13.0+cpu. Empty if nobody knows."""
-    if top == "theodolite":
-        return __version__
     try:
         return metadata.version(top).partition("+")[0]
     except metadata.PackageNotFoundError:
@@ -247,11 +246,9 @@ def _captured(net: Any) -> list[Any]:
     """What an object that was made inside a function holds of that place, by closure or as a default."""
     if "<" not in net.__qualname__:
         return []
-    functions = [
-        getattr(value, "__func__", value) for value in (vars(net).values() if isinstance(net, type) else [net])
-    ]
-    found: list[Any] = []
-    for one in functions:
+    parts = list(vars(net).values()) if isinstance(net, type) else [net]
+    found = [base for base in getattr(net, "__bases__", ()) if "<" in base.__qualname__]
+    for one in (getattr(part, "__func__", part) for part in parts):
         if isinstance(one, FunctionType):
             found += [cell.cell_contents for cell in one.__closure__ or ()]
             found += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]

@@ -131,11 +131,12 @@ class Store:
                 f"SELECT number FROM groups WHERE owner IS NULL AND {WANTED} ORDER BY number LIMIT 1",
                 (_listed(key for key in keys if key not in self.refused),),
             ).fetchone():
-                members = self._members(db, *found)
-                group = self._group(db, *found, [cell for _, cell in members])
+                (number,) = found
+                members = self._members(db, number)
+                group = self._group(db, number, [cell for _, cell in members])
                 reason = self._changed("open group") if group is None else refuse(group)
                 if group is not None and reason is None:
-                    self._own(db, *found)
+                    self._own(db, number)
                     return group
                 self._refuse([key for key, _ in members], str(reason))
         return None
