@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+import pytest
 
 
 def test_list_has_every_claim_with_its_rule(theodolite):
@@ -14,18 +17,24 @@ def test_list_has_every_claim_with_its_rule(theodolite):
     assert "T1" in theodolite("claims", "list").out
 
 
-def test_check_prints_verdicts(theodolite):
-    outcome = theodolite("claims", "check", "T4", "T8", "--json")
+@pytest.fixture(scope="module")
+def out(tmp_path_factory) -> Path:
+    """One store for the claims that several tests check."""
+    return tmp_path_factory.mktemp("claims")
+
+
+def test_check_prints_verdicts(theodolite, out):
+    outcome = theodolite("claims", "check", "T4", "T8", "--json", "--out", out)
     rows = json.loads(outcome.out)
     assert outcome.code == 0
     assert [r["id"] for r in rows] == ["T4", "T8"]
     assert all(set(r) >= {"id", "verdict", "predicted", "measured", "detail"} for r in rows)
     assert {r["verdict"] for r in rows} == {"holds"}
-    assert "T4 holds" in theodolite("claims", "check", "T4").out
+    assert "T4 holds" in theodolite("claims", "check", "T4", "--out", out).out
 
 
-def test_the_scoreboard_is_written_as_a_page_and_as_text(theodolite, tmp_path):
-    markdown, out = tmp_path / "claims.md", tmp_path / "out"
+def test_the_scoreboard_is_written_as_a_page_and_as_text(theodolite, tmp_path, out):
+    markdown = tmp_path / "claims.md"
     outcome = theodolite("claims", "check", "T7", "T8", "--markdown", markdown, "--out", out)
     assert outcome.code == 0
     text = markdown.read_text()
@@ -41,9 +50,9 @@ def test_the_scoreboard_is_written_as_a_page_and_as_text(theodolite, tmp_path):
     assert "make it first" in refused.err
 
 
-def test_strict_fails_on_a_claim_that_fails(theodolite):
-    assert theodolite("claims", "check", "T7").code == 0
-    strict = theodolite("claims", "check", "T7", "--strict")
+def test_strict_fails_on_a_claim_that_fails(theodolite, out):
+    assert theodolite("claims", "check", "T7", "--out", out).code == 0
+    strict = theodolite("claims", "check", "T7", "--strict", "--out", out)
     assert strict.code == 1
     assert "T7 failed" in strict.err
 
