@@ -73,8 +73,13 @@ def tally(answers: Iterable[Answer]) -> str:
     return f"{sum(marks)} of {len(marks)} predictions agree"
 
 
-def differences(answers: Iterable[Answer]) -> list[Answer]:
-    return [answer for answer in answers if answer.agrees is False]
+def differences(answers: Iterable[Answer], names: Mapping[str, str]) -> list[str]:
+    """Every disagreement in words."""
+    return [
+        f"{names.get(one.net, one.net)}, {one.question} Measured: {one.text}. Theory: {one.predicted or 'otherwise'}."
+        for one in answers
+        if one.agrees is False
+    ]
 
 
 def sentence(answers: Sequence[Answer]) -> str:

@@ -291,16 +291,8 @@ def _shares(entries: Sequence[Mapping[str, Any]]) -> Figure:
     for net in dict.fromkeys(entry["net"] for entry in entries):
         found = {entry["task"]: entry["solved"] for entry in entries if entry["net"] == net}
         mine = [task for task in names if task in found]
-        bounds = [found[task]["interval"] for task in mine]
-        series.append(
-            Series(
-                net,
-                mine,
-                [found[task]["share"] for task in mine],
-                [low for low, _ in bounds],
-                [high for _, high in bounds],
-            )
-        )
+        low, high = zip(*(found[task]["interval"] for task in mine), strict=True)
+        series.append(Series(net, mine, [found[task]["share"] for task in mine], low, high))
     return Figure(
         "Share of seeds that solve each task",
         "Share of seeds that solve a task, one mark per network and task, with 95 % intervals.",
@@ -326,21 +318,10 @@ def _lengths(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, s
             lengths = sorted(scores)
             means = [sum(scores[n]) / len(scores[n]) for n in lengths]
             bounds = [mean_interval(scores[n]) or (min(scores[n]), max(scores[n])) for n in lengths]
-            series.append(
-                Series(
-                    entry["net"],
-                    lengths,
-                    means,
-                    [max(0.0, low) for low, _ in bounds],
-                    [min(1.0, high) for _, high in bounds],
-                )
-            )
+            low, high = [max(0.0, low) for low, _ in bounds], [min(1.0, high) for _, high in bounds]
+            series.append(Series(entry["net"], lengths, means, low, high))
         first = next(entry for entry in entries if entry["task"] == task)
-        bands = (
-            [Band(first["trained_lengths"][0], first["trained_lengths"][1], "trained")]
-            if first["trained_lengths"]
-            else []
-        )
+        bands = [Band(*first["trained_lengths"], label="trained")] if first["trained_lengths"] else []
         panels.append(Panel(task, series, bands, [Line(first["chance"], "chance")]))
     if not panels:
         return None

@@ -126,15 +126,8 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
     for row in rows:
         net, diagnostics = row.cell.config["net"], row["diagnostics"]
         curve, profile = diagnostics["curve"], diagnostics["profile"]
-        over_length.append(
-            Series(
-                net,
-                [point["tokens"] for point in curve],
-                [point["change"] or None for point in curve],
-                [point["low"] or None for point in curve],
-                [point["high"] or None for point in curve],
-            )
-        )
+        change, low, high = ([point[name] or None for point in curve] for name in ("change", "low", "high"))
+        over_length.append(Series(net, [point["tokens"] for point in curve], change, low, high))
         if "distance" in profile:
             over_distance.append(Series(net, profile["distance"], [change or None for change in profile["change"]]))
     figures = [

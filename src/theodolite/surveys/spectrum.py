@@ -220,15 +220,9 @@ def _over_depth(found: dict[str, list[Row]]) -> Figure:
             drawn = [row for row in rows if _depth(row) is not None]
             values = [_ranks(row, partition) for row in drawn]
             if drawn:
-                series.append(
-                    Series(
-                        net,
-                        [_depth(row) or 0 for row in drawn],
-                        [_mean(ranks) for ranks in values],
-                        [_interval(ranks)[0] for ranks in values],
-                        [_interval(ranks)[1] for ranks in values],
-                    )
-                )
+                low, high = zip(*map(_interval, values), strict=True)
+                depths = [_depth(row) or 0 for row in drawn]
+                series.append(Series(net, depths, [_mean(ranks) for ranks in values], low, high))
         panels.append(Panel(partition, series))
     return Figure(
         "ε-rank over depth",

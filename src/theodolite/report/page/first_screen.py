@@ -80,15 +80,9 @@ def first_screen(
         tuple(shown),
         rows,
         summary[:1].upper() + summary[1:] + "." if summary else "",
-        tuple(difference(answer, short) for answer in differences(answers)),
+        tuple(differences(answers, short)),
         _table(rows, command),
     )
-
-
-def difference(answer: Answer, names: Mapping[str, str]) -> str:
-    """A disagreement in words."""
-    theory = answer.predicted or "otherwise"
-    return f"{names.get(answer.net, answer.net)}, {answer.question} Measured: {answer.text}. Theory: {theory}."
 
 
 def _shown(question: Question, net: str, anchors: Mapping[str, tuple[str, str]]) -> ShownAnswer:

@@ -1,1 +1,1 @@
-"""Pictures that stand alone as SVG files: graphs, the depth-width plane, basins, degrees."""
+"""Pictures as SVG that stand alone: graphs, charts, basins, and the pieces that views draw theirs with."""

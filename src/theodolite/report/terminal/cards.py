@@ -12,7 +12,6 @@ from rich.text import Text
 
 from theodolite.report.answer import MARKS, Answer, ability, agreement, differences, short_names, tally
 from theodolite.report.numbers import format_value
-from theodolite.report.page.first_screen import difference
 
 _MOST_LINES = 16
 _GAP = 2
@@ -148,8 +147,8 @@ def _print_below(console: Console, answers: Sequence[Answer], names: Sequence[st
         console.print(Text(", ".join(" ".join(mark) for mark in used), style="dim"))
     if summary := tally(answers):
         console.print(Text(summary[:1].upper() + summary[1:] + " (✓ agrees, ✗ differs)."))
-    for answer in differences(answers):
-        console.print(Padding(Text.assemble(("✗ ", "bold red"), difference(answer, short)), (0, 0, 0, 2)))
+    for text in differences(answers, short):
+        console.print(Padding(Text.assemble(("✗ ", "bold red"), text), (0, 0, 0, 2)))
     failures = dict.fromkeys((answer.net, answer.text) for answer in answers if answer.standing == "failed")
     for net, reason in failures:
         console.print(Padding(Text.assemble(("! ", "magenta"), f"{short[net]} failed: {reason}"), (0, 0, 0, 2)))
