@@ -19,7 +19,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from theodolite.nets.compositional_net import GraphNet, Perceptrons
+from theodolite.nets.compositional_net import CompositionalNet, Perceptrons
 from theodolite.nets.size import count_parameters
 from timing import hardware, timed
 
@@ -42,13 +42,13 @@ class MaskedLinear(nn.Module):
         return nn.functional.linear(x, self.weight * self.mask, self.bias)
 
 
-def levels(net: GraphNet) -> list[Perceptrons]:
+def levels(net: CompositionalNet) -> list[Perceptrons]:
     """One group of nodes a level, in a binary tree of 2^k variables."""
     return [module for module in net.modules() if isinstance(module, Perceptrons)]
 
 
 class Masked(nn.Module):
-    def __init__(self, net: GraphNet) -> None:
+    def __init__(self, net: CompositionalNet) -> None:
         super().__init__()
         self.levels, inputs = nn.ModuleList(), net.features
         for block in levels(net):
@@ -73,7 +73,7 @@ class Masked(nn.Module):
 
 
 class Loop(nn.Module):
-    def __init__(self, net: GraphNet) -> None:
+    def __init__(self, net: CompositionalNet) -> None:
         super().__init__()
         self.levels = nn.ModuleList()
         for block in levels(net):
@@ -116,7 +116,7 @@ def measured(variables: int, width: int, batch: int, repeats: int, device: torch
     generator = torch.Generator().manual_seed(0)
     with torch.random.fork_rng():
         torch.default_generator.manual_seed(0)
-        net = GraphNet("binary-tree", features=variables, width=width)
+        net = CompositionalNet("binary-tree", features=variables, width=width)
     sides = {"grouped": net, "masked": Masked(net), "loop": Loop(net)}
     x, y = torch.randn(batch, variables, generator=generator).to(device), torch.zeros(batch, 1, device=device)
     with torch.no_grad():

@@ -14,7 +14,7 @@ from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree, named_graph, random_dag, random_tree
 from theodolite.graphs.stages import elementary, stages
-from theodolite.nets.compositional_net import ACTIVATIONS, GraphNet, Perceptrons, Products
+from theodolite.nets.compositional_net import ACTIVATIONS, CompositionalNet, Perceptrons, Products
 from theodolite.nets.load import load
 from theodolite.nets.size import count_parameters
 
@@ -38,17 +38,17 @@ GRAPHS = {
 }
 
 
-def built(graph, seed: int = 0, **shape) -> GraphNet:
+def built(graph, seed: int = 0, **shape) -> CompositionalNet:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return GraphNet(graph, **shape).double()
+        return CompositionalNet(graph, **shape).double()
 
 
 def drawn(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def node_by_node(net: GraphNet, x: Tensor) -> Tensor:
+def node_by_node(net: CompositionalNet, x: Tensor) -> Tensor:
     """Every constituent by itself and by name, with its slice of the weights."""
     graph = elementary(net.graph)
     said = {name: x[:, [i]] for i, name in enumerate(graph.variables)}
@@ -89,7 +89,7 @@ def test_groups_compute_what_the_nodes_do_one_by_one(graph, shape):
     torch.testing.assert_close(net(x), expected, rtol=1e-10, atol=1e-12)
 
 
-def gradient(net: GraphNet, x: Tensor) -> Tensor:
+def gradient(net: CompositionalNet, x: Tensor) -> Tensor:
     x = x.clone().requires_grad_()
     return torch.autograd.grad(net(x).sum(), x)[0]
 
@@ -112,7 +112,7 @@ def test_only_what_feeds_a_node_matters():
     assert bool((slope[:, [0, 1, 2, 4]].abs().amax(dim=0) > 1e-3).all())
 
 
-def table(net: GraphNet, points: int = 12) -> Tensor:
+def table(net: CompositionalNet, points: int = 12) -> Tensor:
     """y over a grid of two variables."""
     a, b = drawn(points, 1), drawn(points, 1, seed=1)
     pairs = torch.cat([a.repeat_interleave(points, 0), b.repeat(points, 1)], dim=1)
@@ -168,7 +168,7 @@ def test_the_signal_keeps_its_scale_over_six_levels(activation, depth):
 
 
 def test_a_level_of_a_tree_is_one_block_and_its_inputs_are_a_view():
-    net = GraphNet("binary-tree", features=128)
+    net = CompositionalNet("binary-tree", features=128)
     assert [len(stage.blocks) for stage in net.stages] == [1] * 7
     assert not list(net.buffers())
     d, w = 2, 16
@@ -251,7 +251,7 @@ def test_the_same_weights_load_into_the_same_graph():
 )
 def test_what_makes_no_net_is_refused_in_a_sentence(arguments, words):
     with pytest.raises(BadInput, match=words):
-        GraphNet(**arguments)
+        CompositionalNet(**arguments)
 
 
 def test_elementary_graphs_have_perceptrons_where_sums_and_products_need_them():

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.load import load
-from theodolite.nets.message_passing import GraphNetwork, Neighbours
+from theodolite.nets.message_passing import MessagePassing, Neighbours
 from theodolite.nets.mixer import Mixer, TokenMixing
 
 from .test_families import doubled, inputs, same
@@ -109,7 +109,7 @@ def test_what_a_token_hears_is_a_row_of_the_graphs_adjacency(graph, causal, mean
 
 def test_a_round_updates_by_the_norm_and_what_was_heard():
     net, x = (
-        doubled(GraphNetwork(features=3, outputs=2, width=4, depth=2, graph="path", aggregation="sum")),
+        doubled(MessagePassing(features=3, outputs=2, width=4, depth=2, graph="path", aggregation="sum")),
         inputs(2, 5, 3),
     )
     h, edges = net.embed(x), adjacency("path", False, 5)
@@ -124,8 +124,8 @@ def test_a_round_updates_by_the_norm_and_what_was_heard():
 def test_on_a_complete_graph_every_permutation_commutes_and_on_a_ring_every_turn(aggregation):
     x = inputs(2, 9, 3)
     orders = [torch.randperm(9, generator=torch.Generator().manual_seed(seed)) for seed in range(5)]
-    complete = doubled(GraphNetwork(features=3, width=8, depth=3, aggregation=aggregation))
-    ring = doubled(GraphNetwork(features=3, width=8, depth=3, aggregation=aggregation, graph="ring"))
+    complete = doubled(MessagePassing(features=3, width=8, depth=3, aggregation=aggregation))
+    ring = doubled(MessagePassing(features=3, width=8, depth=3, aggregation=aggregation, graph="ring"))
     for order in orders:
         same(complete(x[:, order]), complete(x)[:, order])
         assert not torch.allclose(ring(x[:, order]), ring(x)[:, order])
@@ -139,7 +139,7 @@ def test_messages_travel_one_edge_a_round():
     other[:, 0] += 1
     for depth in (1, 3):
         for graph, far in (("path", [0]), ("ring", [0, 12])):
-            net = doubled(GraphNetwork(features=3, width=8, depth=depth, graph=graph))
+            net = doubled(MessagePassing(features=3, width=8, depth=depth, graph=graph))
             changed = (net(x) - net(other)).abs().amax(dim=-1)[0] > 0
             near = [min(abs(t - end) for end in far) <= depth for t in range(12)]
             assert changed.tolist() == near

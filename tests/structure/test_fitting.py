@@ -14,7 +14,7 @@ from torch import nn
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree
-from theodolite.nets.compositional_net import GraphNet
+from theodolite.nets.compositional_net import CompositionalNet
 from theodolite.structure.fit.descent import train_networks
 from theodolite.structure.fit.effort import EFFORTS, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
@@ -35,7 +35,7 @@ def tree_data(rows: int, seed: int = 0) -> tuple[CompositionalGraph, np.ndarray,
 
 
 def test_the_jacobian_of_every_member_is_that_of_finite_differences() -> None:
-    net, members = draw(lambda: GraphNet(binary_tree(4), width=2), [0, 1], dtype=torch.float64)
+    net, members = draw(lambda: CompositionalNet(binary_tree(4), width=2), [0, 1], dtype=torch.float64)
     rows = torch.from_numpy(np.random.default_rng(0).normal(size=(5, 4)))
     found = jacobian(net, members, rows)
     step = 1e-6
@@ -95,7 +95,9 @@ def test_on_a_nonlinear_network_it_reaches_the_minimum_that_scipy_reaches() -> N
     x = generator.uniform(-1, 1, (30, 2))
     y = np.tanh(2 * x[:, 0] - x[:, 1]) + 0.1 * generator.normal(size=30)
     net, members = draw(
-        lambda: GraphNet(CompositionalGraph.dense(("a", "b")), width=2, activation="tanh"), [1], dtype=torch.float64
+        lambda: CompositionalNet(CompositionalGraph.dense(("a", "b")), width=2, activation="tanh"),
+        [1],
+        dtype=torch.float64,
     )
     rows, targets, penalty = torch.from_numpy(x), torch.from_numpy(y), 0.1
 

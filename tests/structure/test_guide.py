@@ -11,7 +11,7 @@ import torch
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree, random_dag
-from theodolite.nets.compositional_net import GraphNet
+from theodolite.nets.compositional_net import CompositionalNet
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.fit.fitting import drawn_folds, fit
 from theodolite.structure.fit.guide import Guide, modules, slices
@@ -91,29 +91,29 @@ def test_a_module_on_which_nothing_depends_has_no_slice() -> None:
 
 
 def test_what_a_node_says_is_what_the_network_cut_off_above_it_says() -> None:
-    net, members = draw(lambda: GraphNet(DEEP, width=3), [0, 1], dtype=torch.float64)
+    net, members = draw(lambda: CompositionalNet(DEEP, width=3), [0, 1], dtype=torch.float64)
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(7, 5)))
     for seed in range(2):
         with torch.no_grad():
             for name, value in net.named(members[seed]).items():
                 net.module.get_parameter(name).copy_(value)
-        assert isinstance(net.module, GraphNet)
+        assert isinstance(net.module, CompositionalNet)
         said = net.module.double().node_values(x)
         assert said.shape == (7, 4)
         torch.testing.assert_close(said[:, -1:], net.module(x))
         cut = CompositionalGraph(tuple("abc"), DEEP.nodes[:2])
-        small = GraphNet(cut, width=3).double()
+        small = CompositionalNet(cut, width=3).double()
         theirs, whole = small.node_parameters(), net.module.node_parameters()
         vector = Stacked.vector(small)
         for name, places in theirs.items():
             vector[places] = Stacked.vector(net.module)[whole[name]]
         torch.testing.assert_close(Stacked(small).values(vector[None], x[:, :3])[0], said[:, 1])
     with pytest.raises(BadInput, match="channels=1"):
-        GraphNet(DEEP, channels=2).node_values(x.float())
+        CompositionalNet(DEEP, channels=2).node_values(x.float())
 
 
 def test_the_parameters_of_the_nodes_are_all_parameters_once() -> None:
-    net = GraphNet(DEEP, width=3)
+    net = CompositionalNet(DEEP, width=3)
     places = torch.cat(list(net.node_parameters().values()))
     assert sorted(places.tolist()) == list(range(sum(p.numel() for p in net.parameters())))
 

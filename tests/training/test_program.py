@@ -13,7 +13,7 @@ from theodolite.nets import nets
 from theodolite.tasks.contract import make_task
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import pair
-from theodolite.training.program import Batching, Program, to_rung
+from theodolite.training.program import Batching, Program, pad_to_step
 from theodolite.training.trial import without_draws
 
 from . import user_nets
@@ -253,7 +253,7 @@ def test_padding_a_batch_for_fewer_graphs_changes_no_move(net):
     if not pairing.pads:
         pytest.skip("never padded")
     drawn = batches(pairing, 3)
-    padded = [to_rung(batch, 100) for batch in drawn]
+    padded = [pad_to_step(batch, 100) for batch in drawn]
     assert len({b.inputs.shape for b, _ in padded}) < len({b.inputs.shape for b in drawn})
     plain, other = (program(pairing, RATES, SGD, Batching(3, batched=True)) for _ in range(2))
     for number, (batch, (wide, present)) in enumerate(zip(drawn, padded, strict=True), start=1):
@@ -264,11 +264,11 @@ def test_padding_a_batch_for_fewer_graphs_changes_no_move(net):
         torch.testing.assert_close(found, weights(plain)[name], rtol=1e-4, atol=1e-5)
 
 
-def test_a_rung_is_never_far():
+def test_the_padding_is_never_long():
     task = make_task("copy", {"symbols": 3})
     for tokens in (*range(1, 70), 80, 81, 127, 128, 129, 250, 1000):
         batch = task.sample(2, 3, tokens, torch.Generator().manual_seed(0))
-        wide, present = to_rung(batch, 10_000)
+        wide, present = pad_to_step(batch, 10_000)
         real, shown = batch.inputs.shape[2], wide.inputs.shape[2]
         assert real <= shown < real + max(8, real / 4)
         assert shown % 8 == 0
@@ -280,10 +280,10 @@ def test_a_rung_is_never_far():
         assert present.shape == wide.inputs.shape
 
 
-def test_no_rung_is_longer_than_the_net_was_built_for():
+def test_no_padding_goes_beyond_what_the_net_was_built_for():
     """A table of positions ends somewhere."""
     pairing = pair(user_nets.Positions, make_task("copy", {"symbols": 3, "longest": 9}))
     assert (pairing.most, pairing.pads) == (18, True)
     for length, tokens in ((9, 18), (7, 16), (1, 8)):
         batch = pairing.task.sample(1, 2, length, torch.Generator().manual_seed(0))
-        assert to_rung(batch, pairing.most)[0].inputs.shape[2] == tokens
+        assert pad_to_step(batch, pairing.most)[0].inputs.shape[2] == tokens

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from theodolite.graphs.families import named_graph
-from theodolite.nets.compositional_net import GraphNet
+from theodolite.nets.compositional_net import CompositionalNet
 from theodolite.nets.load import seeded
 from theodolite.training.stacked import draw, stack
 
@@ -25,7 +25,7 @@ class Scaled(nn.Module):
 
 
 def build() -> nn.Module:
-    return nn.Sequential(GraphNet(named_graph("binary-tree", 4), width=5), nn.Linear(1, 4), Scaled())
+    return nn.Sequential(CompositionalNet(named_graph("binary-tree", 4), width=5), nn.Linear(1, 4), Scaled())
 
 
 def test_every_member_says_what_its_module_says_of_its_own_rows_or_of_common_ones():

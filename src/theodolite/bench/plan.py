@@ -74,8 +74,8 @@ def training_cells(
     net: Net, task: Task, schedule: Schedule, rates: Sequence[float], seeds: int, shape: Mapping[str, Any]
 ) -> tuple[Cell, ...]:
     """One cell per seed and rate; `NotApplicable` with the reason where net and task do not fit."""
-    told = [Rates(rate, 0.0) for rate in rates]
-    plan = plan_training(net, task, schedule=schedule, rule=Rule(), rates=told, seeds=range(seeds), shape=shape)
+    pairs = [Rates(rate, 0.0) for rate in rates]
+    plan = plan_training(net, task, schedule=schedule, rule=Rule(), rates=pairs, seeds=range(seeds), shape=shape)
     if plan.skipped:
         raise NotApplicable(plan.skipped[0])
     return plan.cells

@@ -164,8 +164,8 @@ class _Campaign:
             ours = len({(cell.measure, condition(cell.config)) for cell in group.cells}) == 1
         else:
             ours = all(cell.key in self.cells for cell in group.cells)
-        told = "holds other cells beside it: finish it with the command that began it, or choose another folder"
-        return None if ours else f"its open group {group.id} {told}"
+        reason = "holds other cells beside it: finish it with the command that began it, or choose another folder"
+        return None if ours else f"its open group {group.id} {reason}"
 
     def _finished(self, keys: Iterable[str]) -> dict[str, Row]:
         found = self.store.finished(keys)

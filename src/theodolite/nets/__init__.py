@@ -2,6 +2,7 @@
 
 from theodolite.nets import (
     circuits,
+    compositional_net,
     convolution,
     degree_attention,
     delta_net,
@@ -9,6 +10,7 @@ from theodolite.nets import (
     gru,
     linear_transformer,
     lstm,
+    message_passing,
     mixer,
     mlp,
     polynomial_mixer,
@@ -23,24 +25,22 @@ from theodolite.nets import (
     transformer,
     universal_transformer,
 )
-from theodolite.nets import compositional_net as graph_net
-from theodolite.nets import message_passing as graph_network
 from theodolite.nets.contract import NetEntry, Prediction, list_nets, nets
 
 __all__ = [
     "NetEntry",
     "Prediction",
     "circuits",
+    "compositional_net",
     "convolution",
     "degree_attention",
     "delta_net",
     "equilibrium",
-    "graph_net",
-    "graph_network",
     "gru",
     "linear_transformer",
     "list_nets",
     "lstm",
+    "message_passing",
     "mixer",
     "mlp",
     "nets",

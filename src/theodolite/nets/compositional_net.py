@@ -40,7 +40,7 @@ _SPREAD = 1.5  # of the first biases: bends of the activation all over where the
     kind="vector",
     polynomial=False,
 )
-class GraphNet(nn.Module):
+class CompositionalNet(nn.Module):
     """`graph`: its name, or a CompositionalGraph, or that as JSON (an object or its text); `fan_in` is of a named one.
 
     A `general` node of the graph is a perceptron of `depth` hidden layers of `width` units, plus a linear map, from

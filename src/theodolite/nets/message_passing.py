@@ -79,7 +79,7 @@ class Round(nn.Module):
     polynomial=False,
     defaults={"features": 4, "tokens": 8},
 )
-class GraphNetwork(nn.Module):
+class MessagePassing(nn.Module):
     """`depth` rounds, no positions: on a complete graph tokens are a set.
 
     On a ring the neighbours are counted around the end: of two tokens, the other is heard twice.

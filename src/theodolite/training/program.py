@@ -25,7 +25,7 @@ from theodolite.training.step import LossGradients, Step, Weights, gradients
 
 logger = logging.getLogger(__name__)
 
-_RUNG = 8  # tokens: the step between lengths that are captured as graphs, and an eighth of longer ones
+_LENGTH_STEP = 8  # tokens: the step between lengths that are captured as graphs, and an eighth of longer ones
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Program:
         assert self._step is not None, "a program without an optimiser only evaluates"
         pairing, present = self.members.pairing, None
         if self._step.captured is not None and pairing.pads:
-            batch, present = to_rung(batch, pairing.most)
+            batch, present = pad_to_step(batch, pairing.most)
         seen = (present,) if present is not None and pairing.takes_present else ()
         self._step.take((batch.inputs, batch.targets, batch.mask, *seen), number, start, stop)
 
@@ -159,13 +159,13 @@ class Program:
         return chunk
 
 
-def to_rung(batch: Batch, most: int) -> tuple[Batch, Tensor]:
+def pad_to_step(batch: Batch, most: int) -> tuple[Batch, Tensor]:
     """The batch padded on the right to one of a few numbers of tokens, `most` at most, and which of them are real: a
     graph is captured for every number there is, which takes far longer than the few tokens more. What is not real is
     not scored."""
     tokens = batch.inputs.shape[2]
-    rung = max(_RUNG, 2 ** (tokens.bit_length() - 3))
-    missing = min(-tokens % rung, max(0, most - tokens))
+    step = max(_LENGTH_STEP, 2 ** (tokens.bit_length() - 3))
+    missing = min(-tokens % step, max(0, most - tokens))
     present = torch.arange(tokens + missing, device=batch.inputs.device) < tokens
     grow = lambda t: F.pad(t, (0, missing) if t.dim() == 3 else (0, 0, 0, missing))
     padded = Batch(grow(batch.inputs), grow(batch.targets), grow(batch.mask))

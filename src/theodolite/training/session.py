@@ -31,7 +31,7 @@ Status = Literal["solved", "unsolved", "diverged"]
 _BLOCK = 16  # steps drawn at once
 _CHECKED = 8  # lengths looked at while training
 _TRAINED = 40  # lengths of the training range in the last evaluation
-_WORN = 0.75  # captured steps are made anew, which takes seconds, when this share of their members is left
+_RECAPTURE_BELOW = 0.75  # captured steps are made anew, which takes seconds, when this share of their members is left
 
 
 @dataclass(frozen=True)
@@ -304,8 +304,8 @@ class Session:
     def _regroup(self) -> None:
         """Members that are done leave the program: at once, or in batches where steps are captured."""
         live = [i for i, m in enumerate(self.specs) if m.key not in self.gone]
-        worn = _WORN if self.program.batching.graphs else 1.0
-        if self.gone and len(live) <= worn * len(self.specs):
+        share = _RECAPTURE_BELOW if self.program.batching.graphs else 1.0
+        if self.gone and len(live) <= share * len(self.specs):
             self._keep(live)
             self.gone.clear()
 

@@ -100,8 +100,8 @@ def agreement(pairing: Pairing, device: torch.device) -> tuple[bool, str | None]
         except Exception as error:
             if not batching.batched:
                 raise
-            told = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
-            return False, f"it cannot be batched ({told})"
+            reason = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+            return False, f"it cannot be batched ({reason})"
         after = program.members.parameters | program.members.buffers
         results.append({n: after[n].double() - t for n, t in before.items()})
     together, alone = results

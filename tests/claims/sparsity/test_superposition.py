@@ -12,7 +12,7 @@ from theodolite.claims.sparsity.superposition import Series, roughness, univaria
 from theodolite.errors import BadInput
 from theodolite.graphs.families import kolmogorov_arnold
 from theodolite.measures import measure
-from theodolite.nets.compositional_net import GraphNet
+from theodolite.nets.compositional_net import CompositionalNet
 
 
 @pytest.mark.parametrize("waves", [1, 3])
@@ -26,7 +26,7 @@ def test_roughness_of_a_cosine_is_known_and_of_a_line_nought(waves):
 
 def test_roughness_of_the_functions_in_a_network_does_not_know_their_scale():
     torch.manual_seed(0)
-    net, x = GraphNet(kolmogorov_arnold(2), width=6), torch.rand(500, 2)
+    net, x = CompositionalNet(kolmogorov_arnold(2), width=6), torch.rand(500, 2)
     net.requires_grad_(False)
     inner, outer = univariate_roughness(net, x)
     assert inner
@@ -35,7 +35,7 @@ def test_roughness_of_the_functions_in_a_network_does_not_know_their_scale():
     for parameter in (first.combine, first.linear, first.bias):
         parameter.mul_(3)
     assert univariate_roughness(net, x)[0] == pytest.approx(inner, rel=1e-3)
-    dense = GraphNet("binary-tree", features=2)
+    dense = CompositionalNet("binary-tree", features=2)
     assert univariate_roughness(dense, x) == (None, None)
 
 

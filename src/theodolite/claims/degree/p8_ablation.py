@@ -61,7 +61,7 @@ def _p8(rows: Sequence[Row]) -> Verdict:
     said = {task: cost for task, cost in costs.items() if means[task]["nothing"] >= _LEARNT}
     small = [task for task, (_, high) in said.items() if high < _MARGIN]
     large = [task for task, (low, _) in said.items() if low > _MARGIN]
-    told = "; ".join(
+    accuracies = "; ".join(
         f"{task} " + ", ".join(f"{mean:.2f}" for mean in by.values()) + f" (cost {costs[task][0]:.2f} to "
         f"{costs[task][1]:.2f})"
         for task, by in means.items()
@@ -70,6 +70,6 @@ def _p8(rows: Sequence[Row]) -> Verdict:
         outcome(not large, 2 * len(small) > len(costs)),
         {"cost below": _MARGIN},
         {"accuracy": means, "cost of dropping both": costs},
-        f"Mean accuracy of the whole, without softmax, without activations, with neither: {told}. Small on "
+        f"Mean accuracy of the whole, without softmax, without activations, with neither: {accuracies}. Small on "
         f"{len(small)}, large on {len(large)} of {len(costs)} tasks, {len(costs) - len(said)} not learnt by the whole.",
     )

@@ -71,16 +71,16 @@ def measure_real_degree_rank(config: Mapping[str, Any], seed: int, device: str) 
     }
 
 
-def measure_real_degree_training(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_real_degree_training(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: targets (of smooth, rough), features, width, degrees, power, seeds, steps, batch, rates.
 
     `errors` are relative root mean squares on points not trained on, by target, rate and seed; every seed has a target
     of its own, the same for all networks. `degrees` are those of the blocks after training, the mean over all members;
     `exponents`, where they are learnt, their 10 %, 50 % and 90 % quantiles.
     """
-    where = resolve_device(device)
+    device = resolve_device(device)
     kinds, rates, seeds = config["targets"], config["rates"], config["seeds"]
-    drawn = [draw_targets(kind, config["features"], seeds, where) for kind in kinds]
+    drawn = [draw_targets(kind, config["features"], seeds, device) for kind in kinds]
     x, y = (torch.cat([one[part] for one in drawn]) for part in (0, 1))
     ends = (_POOL, _POOL + _VALIDATION)
     train, validation, test = zip(x.tensor_split(ends, 1), y.unsqueeze(-1).tensor_split(ends, 1), strict=True)
@@ -96,10 +96,10 @@ def measure_real_degree_training(config: Mapping[str, Any], seed: int, device: s
     )
     weights: dict[str, Tensor] = {}
     descent = Descent(config["steps"], config["batch"], looks=1)
-    reached = train_members(build, members, examples, descent, where, seed_of([seed, "batches"]), keep=weights.update)
+    reached = train_members(build, members, examples, descent, device, seed_of([seed, "batches"]), keep=weights.update)
     errors = torch.tensor([one.error for one in reached]).sqrt().view(len(kinds), len(rates), seeds)
     learnt = [F.softplus(w) for name, w in sorted(weights.items()) if name.endswith(".exponents")]
-    marks = torch.tensor([0.1, 0.5, 0.9], device=where)
+    marks = torch.tensor([0.1, 0.5, 0.9], device=device)
     built = build()
     return {
         "parameters": count_parameters(built),

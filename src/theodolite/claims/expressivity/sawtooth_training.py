@@ -24,16 +24,16 @@ from theodolite.witness.pieces import Affine, broken_line_of
 _GRID = 4096
 
 
-def measure_sawtooth_training(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_sawtooth_training(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: folds, widths (of the hidden layers), seeds, steps, batch, rate."""
-    where = resolve_device(device)
-    generator = torch.Generator(where).manual_seed(seed)
+    device = resolve_device(device)
+    generator = torch.Generator(device).manual_seed(seed)
 
     def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
         return (_run(weights, batch[0]) - _tent(batch[0], config["folds"])).square().mean(dim=(1, 2))
 
     def draw(count: int) -> tuple[Tensor]:
-        return (torch.rand((count, config["seeds"], config["batch"], 1), generator=generator, device=where),)
+        return (torch.rand((count, config["seeds"], config["batch"], 1), generator=generator, device=device),)
 
     weights = train(
         _start(config["widths"], config["seeds"], generator),
@@ -44,7 +44,7 @@ def measure_sawtooth_training(config: Mapping[str, Any], seed: int, device: str)
         rates=Rates(config["rate"]),
         schedule=cosine(config["steps"]),
     )
-    grid = ((torch.arange(_GRID, device=where) + 0.5) / _GRID).expand(config["seeds"], -1).unsqueeze(-1)
+    grid = ((torch.arange(_GRID, device=device) + 0.5) / _GRID).expand(config["seeds"], -1).unsqueeze(-1)
     explained = 1 - loss(weights, (grid,)) / _tent(grid, config["folds"]).var(dim=(1, 2), correction=0)
     return {
         "explained": explained.tolist(),

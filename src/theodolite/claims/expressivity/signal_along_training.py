@@ -76,7 +76,7 @@ def signal_along(
     learning_rate: float = 0.1,
     batch: int = 32,
     seed: int = 0,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     progress: Progress | None = None,
     **shape: Any,
 ) -> SignalAlong:
@@ -90,17 +90,17 @@ def signal_along(
         raise BadInput(f"the loss '{loss}' is unknown: use {', '.join(LOSSES)}")
     if optimiser not in ("sgd", "adam"):
         raise BadInput(f"the optimiser '{optimiser}' is unknown: use sgd or adam")
-    where = resolve_device(device)
+    device = resolve_device(device)
     task = make_task("parity", {"bits": bits, "relevant": relevant})
     chosen = read_subclass(subclass, bits)
     name, build = builder(net, task, shape)
-    module = build(seed).to(where)
-    check_bits(bits, torch.float32, where, module, name)
-    inputs = cube(bits, torch.float32, where)
+    module = build(seed).to(device)
+    check_bits(bits, torch.float32, device, module, name)
+    inputs = cube(bits, torch.float32, device)
     answers = inputs[:, :relevant].prod(dim=1)
     target = number_of(tuple(range(relevant)))
     trained = {n: p for n, p in module.named_parameters() if p.requires_grad}
-    generator = torch.Generator(device=where).manual_seed(seed + _BATCH_SEED)
+    generator = torch.Generator(device=device).manual_seed(seed + _BATCH_SEED)
     count = max(1, checkpoints) if isinstance(checkpoints, int) else 0
     asked = [round(steps * i / count) for i in range(count + 1)] if isinstance(checkpoints, int) else checkpoints
     wanted = {0, steps, *asked}
@@ -161,7 +161,7 @@ def signal_along(
         batch=batch,
         checkpoints=tuple(found),
         seconds=time.perf_counter() - started,
-        provenance=Provenance.here(seed, device_name(where)),
+        provenance=Provenance.here(seed, device_name(device)),
     )
 
 

@@ -42,16 +42,16 @@ def measure_accuracy_by_density(config: Mapping[str, Any], seed: int, device: st
     return {"chance": 1 / data.classes, "rounds": rows}
 
 
-def measure_tree_pruning(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_tree_pruning(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: truth (a named graph), variables, targets, points, seeds, widths, steps, lr, batch, l2, rounds, share.
 
     One row per round: test error over the target's variance, and how pure the first layer is: the share of the pairs of
     variables that a unit reads which enter one constituent, against masks of the same margins.
     """
-    where = resolve_device(device)
-    generator = torch.Generator(where).manual_seed(seed)
+    device = resolve_device(device)
+    generator = torch.Generator(device).manual_seed(seed)
     truth = named_graph(config["truth"], config["variables"])
-    parts = target_points(truth, config["targets"], config["seeds"], config["points"], where)
+    parts = target_points(truth, config["targets"], config["seeds"], config["points"], device)
     initial = dense.start([config["variables"], *config["widths"], 1], config["seeds"], generator)
     examples = Examples(*parts["train"], config["batch"], generator)
     kernel, own = siblings(first_constituents(truth), config["variables"]), np.random.default_rng(seed)

@@ -100,15 +100,15 @@ def target(x: Float[Tensor, "seed batch token"], constituents: Float[Tensor, "se
     return x.squeeze(-1)
 
 
-def measure_generalisation_bounds(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_generalisation_bounds(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: kind, tokens, width, samples, seeds, steps, batch, rate, decays. The same data for every kind; for every
     seed and weight decay training error, margin, test error and the bounds, at 99 %."""
-    where = resolve_device(device)
+    device = resolve_device(device)
     seeds, samples, tokens = config["seeds"], config["samples"], config["tokens"]
-    data = torch.Generator(where).manual_seed(config.get("data", 0))
-    constituents = torch.randn(seeds, int(math.log2(tokens)), 4, generator=data, device=where)
-    constituents = constituents * torch.tensor([1.0, 1.0, 1.5, 0.0], device=where)
-    x = torch.randn(seeds, samples + 4000, tokens, generator=data, device=where)
+    data = torch.Generator(device).manual_seed(config.get("data", 0))
+    constituents = torch.randn(seeds, int(math.log2(tokens)), 4, generator=data, device=device)
+    constituents = constituents * torch.tensor([1.0, 1.0, 1.5, 0.0], device=device)
+    x = torch.randn(seeds, samples + 4000, tokens, generator=data, device=device)
     value = target(x, constituents)
     y = torch.where(value > value.median(dim=1, keepdim=True).values, 1.0, -1.0)
     x = torch.stack((x, torch.ones_like(x)), dim=-1)
@@ -116,7 +116,7 @@ def measure_generalisation_bounds(config: Mapping[str, Any], seed: int, device: 
     found: list[dict[str, Any]] = []
     parameters = 0
     for decay in config["decays"]:
-        generator = torch.Generator(where).manual_seed(seed)
+        generator = torch.Generator(device).manual_seed(seed)
         net = layered(config["kind"], tokens, config["width"], seeds, generator)
         net = _trained(net, *seen, config["steps"], config["batch"], Rates(config["rate"], decay), generator)
         with torch.no_grad():

@@ -20,7 +20,7 @@ from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.graphs.families import named_graph, shuffled, with_extra_edges
 from theodolite.graphs.graph import CompositionalGraph
-from theodolite.nets.compositional_net import GraphNet
+from theodolite.nets.compositional_net import CompositionalNet
 from theodolite.nets.load import seeded
 from theodolite.tasks.shared.constituents import ComposedFunction
 from theodolite.training.stacked import stack
@@ -30,7 +30,7 @@ VALIDATION, TEST = 200, 2000  # points
 _SCALE = 3**0.5  # of inputs uniform in [−1, 1]: to variance 1
 
 
-def measure_graph_training(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_graph_training(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: truth (a named graph), variables, graph (true, wrong, dense or a number of extra edges), draw (of that
     graph), width, depth, points, seeds, targets, restarts, steps, lr, loss, penalty, strengths.
 
@@ -38,7 +38,7 @@ def measure_graph_training(config: Mapping[str, Any], seed: int, device: str) ->
     it. Errors, by target: mean square error over the target's variance, or the share of wrong signs. Also the share of
     penalised weights that are exactly 0, and that of those below a thousandth of the largest.
     """
-    where = resolve_device(device)
+    device = resolve_device(device)
     if config["loss"] not in LOSSES:
         raise BadInput(f"there is no loss '{config['loss']}': use {' or '.join(LOSSES)}")
     square = config["loss"] == "square"
@@ -46,12 +46,13 @@ def measure_graph_training(config: Mapping[str, Any], seed: int, device: str) ->
     graph = shaped(config["graph"], truth, config["draw"])
     strengths, targets = [s for s in config["strengths"] for _ in range(config["restarts"])], config["seeds"]
     with seeded(seed):
-        nets = [GraphNet(graph, width=config["width"], depth=config["depth"]) for _ in range(targets * len(strengths))]
-    net, start = stack(nets, where)
+        sizes = {"width": config["width"], "depth": config["depth"]}
+        nets = [CompositionalNet(graph, **sizes) for _ in range(targets * len(strengths))]
+    net, start = stack(nets, device)
     penalised = torch.cat([torch.full((p.numel(),), "bias" not in name) for name, p in net.module.named_parameters()])
     parts = {
         name: (x.repeat(len(strengths), 1, 1), (y if square else 2 * (y > 0).float() - 1).repeat(len(strengths), 1))
-        for name, (x, y) in target_points(truth, config["targets"], targets, config["points"], where).items()
+        for name, (x, y) in target_points(truth, config["targets"], targets, config["points"], device).items()
     }
     measure = _square if square else _exponential
     vectors = train_sparsely(
@@ -60,10 +61,10 @@ def measure_graph_training(config: Mapping[str, Any], seed: int, device: str) ->
         Examples(*parts["train"]),
         Plan(config["steps"], config["lr"]),
         Penalty(config["penalty"], tuple(s for s in strengths for _ in range(targets))),
-        {"parameters": penalised.to(where)},
+        {"parameters": penalised.to(device)},
     )["parameters"]
     found = {name: _error(net.values(vectors, x), y, square) for name, (x, y) in parts.items()}
-    weights = vectors[:, penalised.to(where)]
+    weights = vectors[:, penalised.to(device)]
     found["zero"] = (weights == 0).float().mean(1)
     found["negligible"] = _negligible(weights)
     table = {name: values.view(len(strengths), targets) for name, values in found.items()}

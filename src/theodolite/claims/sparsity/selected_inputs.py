@@ -73,12 +73,12 @@ def draw(
     return x, number * torch.take_along_dim(number, partner[..., None], dim=2), partner
 
 
-def measure_selected_inputs(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_selected_inputs(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: target, attention (softmax, thresholded, sparsemax, entmax), tokens, width, seeds, steps, batch, rate."""
-    where = resolve_device(device)
+    device = resolve_device(device)
     tokens, seeds = config["tokens"], config["seeds"]
-    generator = torch.Generator(where).manual_seed(seed)
-    features = draw(config["target"], 1, 1, tokens, torch.Generator(where).manual_seed(0))[0].shape[-1]
+    generator = torch.Generator(device).manual_seed(seed)
+    features = draw(config["target"], 1, 1, tokens, torch.Generator(device).manual_seed(0))[0].shape[-1]
     members = []
     for member in range(seeds):
         with seeded(seed_of([seed, member])):
@@ -86,9 +86,9 @@ def measure_selected_inputs(config: Mapping[str, Any], seed: int, device: str) -
                 Transformer(
                     features=features, depth=1, width=config["width"], heads=1, positions="none", causal=False,
                     attention=config["attention"], threshold=_THRESHOLD,
-                ).to(where)
+                ).to(device)
             )  # fmt: skip
-    net, start = stack(members, where)
+    net, start = stack(members, device)
 
     def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
         return (net.outputs(weights["parameters"], batch[0]) - batch[1]).square().mean(dim=(1, 2, 3))

@@ -1,8 +1,8 @@
 """Kolmogorov's superposition as a network: sums and functions of one variable alone, and how rough those become.
 
-A `GraphNet` of the graph Σ_q g_q(Σ_p h_qp(x_p)) and one of a single general node learn a function of two variables that
-is no such sum by itself: a random trigonometric series over all frequencies of the plane, smooth or rough. What is
-learnt by every g and h is read off on the range where it is used.
+A `CompositionalNet` of the graph Σ_q g_q(Σ_p h_qp(x_p)) and one of a single general node learn a function of two
+variables that is no such sum by itself: a random trigonometric series over all frequencies of the plane, smooth or
+rough. What is learnt by every g and h is read off on the range where it is used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from theodolite.errors import BadInput
 from theodolite.graphs.families import kolmogorov_arnold
 from theodolite.graphs.graph import CompositionalGraph
 from theodolite.measurement import seed_of
-from theodolite.nets.compositional_net import GraphNet, Perceptrons
+from theodolite.nets.compositional_net import CompositionalNet, Perceptrons
 from theodolite.nets.load import seeded
 from theodolite.nets.size import count_parameters
 from theodolite.training.loop import train
@@ -53,24 +53,24 @@ class Series:
         return torch.cos(x @ self.frequency + self.phase) @ self.size
 
 
-def measure_superposition(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_superposition(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: target (smooth, rough), shape (superposition, general), width, depth, seeds, steps, batch, rate. Every
     seed has a function of its own, the same for all shapes and widths."""
-    where = resolve_device(device)
+    device = resolve_device(device)
     graph = kolmogorov_arnold(2) if config["shape"] == "superposition" else CompositionalGraph.dense(("x1", "x2"))
     functions = [
-        Series(config["target"], np.random.default_rng(seed_of([config["target"], n])), where)
+        Series(config["target"], np.random.default_rng(seed_of([config["target"], n])), device)
         for n in range(config["seeds"])
     ]
     members = []
     for number in range(config["seeds"]):
         with seeded(seed_of([seed, number])):
-            members.append(GraphNet(graph, width=config["width"], depth=config["depth"]).to(where))
-    net, start = stack(members, where)
-    generator = torch.Generator(where).manual_seed(seed)
+            members.append(CompositionalNet(graph, width=config["width"], depth=config["depth"]).to(device))
+    net, start = stack(members, device)
+    generator = torch.Generator(device).manual_seed(seed)
 
     def draw(count: int, points: int = config["batch"]) -> tuple[Tensor, Tensor]:
-        x = 2 * torch.rand(count, len(members), points, 2, generator=generator, device=where) - 1
+        x = 2 * torch.rand(count, len(members), points, 2, generator=generator, device=device) - 1
         return x, torch.stack([function(own) for function, own in zip(functions, x.unbind(1), strict=True)], dim=1)
 
     def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
@@ -101,7 +101,7 @@ def measure_superposition(config: Mapping[str, Any], seed: int, device: str) -> 
     }
 
 
-def univariate_roughness(net: GraphNet, x: Float[Tensor, "batch feature"]) -> tuple[float | None, float | None]:
+def univariate_roughness(net: CompositionalNet, x: Float[Tensor, "batch feature"]) -> tuple[float | None, float | None]:
     """The median roughness over the first functions of one variable, h, and over the last, g; None where there are "
     "none."""
     found = [x.mT]

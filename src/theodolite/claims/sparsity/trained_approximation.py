@@ -18,7 +18,7 @@ from theodolite.claims.sparsity.approximation_rate import Composed, slope, tree
 from theodolite.device import resolve_device
 from theodolite.graphs.graph import CompositionalGraph
 from theodolite.measurement import seed_of
-from theodolite.nets.compositional_net import GraphNet
+from theodolite.nets.compositional_net import CompositionalNet
 from theodolite.nets.load import seeded
 from theodolite.nets.size import count_parameters
 from theodolite.training.loop import train
@@ -29,27 +29,27 @@ from theodolite.training.stacked import stack
 _POOL, _TEST = 20_000, 4_000
 
 
-def measure_trained_approximation(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
+def measure_trained_approximation(config: Mapping[str, Any], seed: int, device: str | torch.device) -> dict[str, Any]:
     """config: variables, smoothness, shape (graph, dense), widths, seeds, steps, batch, rate. Every seed has a function
     of its own, the same for both shapes and all widths."""
-    where = resolve_device(device)
+    device = resolve_device(device)
     truth = tree(config["variables"])
     graph = truth if config["shape"] == "graph" else CompositionalGraph.dense(truth.variables)
-    x, y = _data(truth, config["smoothness"], config["seeds"], where)
+    x, y = _data(truth, config["smoothness"], config["seeds"], device)
     parameters, errors = [], []
     for width in config["widths"]:
         members = []
         for number in range(config["seeds"]):
             with seeded(seed_of([seed, width, number])):
-                members.append(GraphNet(graph, width=width).to(where))
-        generator = torch.Generator(where).manual_seed(seed_of([seed, width]))
+                members.append(CompositionalNet(graph, width=width).to(device))
+        generator = torch.Generator(device).manual_seed(seed_of([seed, width]))
         parameters.append(count_parameters(members[0]))
         errors.append(_trained(members, x, y, config["steps"], config["batch"], config["rate"], generator))
     curves = np.array(errors).T.tolist()
     return {"parameters": parameters, "errors": curves, "slopes": [slope(parameters, curve) for curve in curves]}
 
 
-def _data(graph: CompositionalGraph, smoothness: float, seeds: int, where: torch.device) -> tuple[Tensor, Tensor]:
+def _data(graph: CompositionalGraph, smoothness: float, seeds: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Inputs and values, both of mean 0 and variance 1."""
     inputs, values = [], []
     for number in range(seeds):
@@ -59,11 +59,17 @@ def _data(graph: CompositionalGraph, smoothness: float, seeds: int, where: torch
         y = function(x)
         inputs.append((x - 0.5) * math.sqrt(12))
         values.append((y - y.mean()) / y.std())
-    return tuple(torch.tensor(np.stack(part), dtype=torch.float32, device=where) for part in (inputs, values))  # pyright: ignore[reportReturnType]
+    return tuple(torch.tensor(np.stack(part), dtype=torch.float32, device=device) for part in (inputs, values))  # pyright: ignore[reportReturnType]
 
 
 def _trained(
-    members: list[GraphNet], x: Tensor, y: Tensor, steps: int, batch: int, rate: float, generator: torch.Generator
+    members: list[CompositionalNet],
+    x: Tensor,
+    y: Tensor,
+    steps: int,
+    batch: int,
+    rate: float,
+    generator: torch.Generator,
 ) -> list[float]:
     """Relative error of every member on points it was not trained on."""
     net, start = stack(members, x.device)

@@ -202,8 +202,8 @@ def _tune(
             for rate in own
             for number in range(count)
         ]
-        told = progress if extension == 0 else None
-        reached = iter(_train(shape, members, prepared, prepared.tuning, descent, told))
+        watched = progress if extension == 0 else None
+        reached = iter(_train(shape, members, prepared, prepared.tuning, descent, watched))
         for place, own in enumerate(asked):
             for rate in own:
                 losses = [next(reached).validation for _ in range(count)]

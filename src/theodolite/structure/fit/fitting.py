@@ -19,7 +19,7 @@ from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
-from theodolite.nets.compositional_net import GraphNet
+from theodolite.nets.compositional_net import CompositionalNet
 from theodolite.structure.fit.descent import train_networks
 from theodolite.structure.fit.effort import Effort, effort_named
 from theodolite.structure.fit.guide import Guide, modules
@@ -63,7 +63,7 @@ class Fitted:
         return self.members.shape[1]
 
     @property
-    def module(self) -> GraphNet:
+    def module(self) -> CompositionalNet:
         """The network of the largest share, from standardised inputs to the standardised target."""
         net = Stacked(self._build())
         with torch.no_grad():
@@ -125,7 +125,7 @@ class Fitted:
                 raise BadInput(f"'{name}' of this fitted network has shape {getattr(found, name).shape}, not {shape}")
         return found
 
-    def _build(self) -> GraphNet:
+    def _build(self) -> CompositionalNet:
         return _network(self.graph, self.width, self.depth, self.activation)
 
 
@@ -173,7 +173,7 @@ def fit(
     polish = work.polish_steps(len(rows), net.parameters)
     descent = work.descent_steps(polish)
 
-    def told(before: int, label: str) -> Callable[[int, int], None] | None:
+    def counting(before: int, label: str) -> Callable[[int, int], None] | None:
         if progress is None:
             return None
         return lambda done, _, tell=progress: tell(before + done, descent + polish, label)
@@ -209,13 +209,13 @@ def fit(
 
     def trained(of: Sequence[int], count: int, tell: bool) -> tuple[Tensor, Tensor]:
         """A network for each of these folds, and its error on the rows of the fold."""
-        members = descended(of, count, told(0, "descent") if tell else None)
+        members = descended(of, count, counting(0, "descent") if tell else None)
         others, tried = guided(of), 0
         if others is not None:
             both, twice, tried = torch.cat([members, others]), [*of, *of], min(TRIED, polish)
-            both = polished(twice, both, tried, told(descent, "polish") if tell else None)
+            both = polished(twice, both, tried, counting(descent, "polish") if tell else None)
             members = both[_best(_judged(net, both, inputs, wanted, weighted(twice)), len(of))]
-        members = polished(of, members, polish - tried, told(descent + tried, "polish") if tell else None)
+        members = polished(of, members, polish - tried, counting(descent + tried, "polish") if tell else None)
         return members, _judged(net, members, inputs, wanted, weighted(of))
 
     members, errors = trained(range(folds), restarts, True)
@@ -268,8 +268,10 @@ def network_size(graph: CompositionalGraph, width: int, depth: int = 1) -> int:
     return Stacked(_network(graph, width, depth, "tanh")).parameters
 
 
-def _network(graph: CompositionalGraph, width: int, depth: int, activation: str) -> GraphNet:
-    return GraphNet(graph, features=len(graph.variables), outputs=1, width=width, depth=depth, activation=activation)
+def _network(graph: CompositionalGraph, width: int, depth: int, activation: str) -> CompositionalNet:
+    return CompositionalNet(
+        graph, features=len(graph.variables), outputs=1, width=width, depth=depth, activation=activation
+    )
 
 
 def _checked_folds(given: ArrayLike, rows: int) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.graph import free_name
-from theodolite.nets.compositional_net import GraphNet
+from theodolite.nets.compositional_net import CompositionalNet
 from theodolite.structure.fit.descent import train_networks
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.fit.guide import Guide, modules, slices
@@ -39,7 +39,7 @@ class GuidedStart:
     tried."""
 
     graph: CompositionalGraph
-    build: Callable[[CompositionalGraph], GraphNet]
+    build: Callable[[CompositionalGraph], CompositionalNet]
     rows: Array
     inputs: Float[Tensor, "row feature"]
     targets: Float[Tensor, " row"]
@@ -58,9 +58,9 @@ class GuidedStart:
         for name in modules(self.graph):
             if self.until is not None and time.monotonic() > self.until:
                 return None
-            told = slices(self.graph, name, guide.of(self.folds), folds, self.rows, self.generator)
-            if told is not None:
-                self._learn(name, [torch.from_numpy(part[:, seen].copy()) for part in told], head=True)
+            values = slices(self.graph, name, guide.of(self.folds), folds, self.rows, self.generator)
+            if values is not None:
+                self._learn(name, [torch.from_numpy(part[:, seen].copy()) for part in values], head=True)
         if not self.weights:
             return None
         self._learn(self.graph.output.name, [self.targets[seen].expand(folds, -1)], head=False)
@@ -70,18 +70,18 @@ class GuidedStart:
                 members[:, places] = self.weights[name]
         return members
 
-    def _learn(self, name: str, told: list[Tensor], *, head: bool) -> None:
+    def _learn(self, name: str, values: list[Tensor], *, head: bool) -> None:
         """Trains a node, with all below it that is not fixed, and fixes it."""
         nodes = self._unit(name)
         inner = {node.name for node in nodes}
         leaves = tuple(dict.fromkeys(source for node in nodes for source in node.inputs if source not in inner))
-        which = tuple(free_name(f"slice{place}", (*leaves, *inner)) for place in range(1, len(told)))
+        which = tuple(free_name(f"slice{place}", (*leaves, *inner)) for place in range(1, len(values)))
         top = (Node(free_name("head", (*leaves, *inner)), (name, *which)),) if head else ()
         graph = CompositionalGraph((*leaves, *which), (*nodes, *top))
 
-        folds, rows = told[0].shape
+        folds, rows = values[0].shape
         read = torch.stack([self.values[leaf][:, :rows] for leaf in leaves], dim=-1)
-        flags = torch.eye(len(told), dtype=read.dtype)[:, None, None, 1:].expand(-1, folds, rows, -1)
+        flags = torch.eye(len(values), dtype=read.dtype)[:, None, None, 1:].expand(-1, folds, rows, -1)
         inputs = torch.cat([torch.cat([read, flag], dim=-1) for flag in flags], dim=1)
         owner = torch.arange(folds * self.effort.guided) % folds
         unseen = torch.tensor(self.folds)[owner]
@@ -92,8 +92,8 @@ class GuidedStart:
             members[:, places[known]] = torch.where(
                 again[:, None], self.weights[known][owner], members[:, places[known]]
             )
-        trained = (self.fold[None, :rows] != unseen[:, None]).double().repeat(1, len(told))
-        data = (inputs[owner], torch.cat(told, dim=1)[owner], trained)
+        trained = (self.fold[None, :rows] != unseen[:, None]).double().repeat(1, len(values))
+        data = (inputs[owner], torch.cat(values, dim=1)[owner], trained)
         generator = torch.Generator().manual_seed(self._seeds(1)[0])
         members = train_networks(net, members, *data, generator, steps=self.effort.descent // DESCENT)
         with torch.no_grad():
@@ -139,5 +139,5 @@ class _NodeValue(nn.Module):
 
 
 def _places(net: Stacked) -> dict[str, Tensor]:
-    assert isinstance(net.module, GraphNet)
+    assert isinstance(net.module, CompositionalNet)
     return net.module.node_parameters()

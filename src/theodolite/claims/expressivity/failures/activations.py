@@ -74,19 +74,19 @@ class Activations:
         return self.variant
 
 
-def run(settings: Activations, seed: int, device: str = "cpu") -> dict[str, Any]:
+def run(settings: Activations, seed: int, device: str | torch.device = "cpu") -> dict[str, Any]:
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
-    where, members, inputs = generator.device, settings.seeds, settings.inputs
+    device, members, inputs = generator.device, settings.seeds, settings.inputs
     variant = settings.variant
-    normal = torch.randn(members, inputs + 1, 1, generator=generator, device=where)
+    normal = torch.randn(members, inputs + 1, 1, generator=generator, device=device)
     direction, offset = normal[:, :inputs], normal[:, inputs:]
-    flight = offset[:, 0] + torch.tensor(STEPS, device=where)
+    flight = offset[:, 0] + torch.tensor(STEPS, device=device)
     weights: Weights = {}
     for number, size in enumerate(_LAYERS[variant]):
         weights |= affine(str(number), members, inputs if number == 0 else 100, size, generator)
 
     def draw(count: int, batch: int = settings.batch) -> tuple[Tensor, Tensor]:
-        x = torch.randn(count, members, batch, inputs, generator=generator, device=where) / inputs
+        x = torch.randn(count, members, batch, inputs, generator=generator, device=device) / inputs
         return x, torch.searchsorted(
             flight.expand(count, -1, -1).contiguous(), (x @ direction + offset)[..., 0], right=True
         ) - 1

@@ -152,7 +152,7 @@ def balance(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     quantities = {row["setting"]: row["quantities"] for row in rows}
     cost = {row["setting"]: row["details"] for row in rows}
     lines = []
-    for name, failed, cured, quantity, told in _PAIRS:
+    for name, failed, cured, quantity, cost_of in _PAIRS:
         if failed in quantities and cured in quantities and quantity in quantities[failed]:
             shared = quantity if quantity in quantities[cured] else next(iter(quantities[cured]))
             lines.append(
@@ -163,7 +163,7 @@ def balance(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
                     "quantity": quantity,
                     "before": _median(quantities[failed][quantity]),
                     "after": _median(quantities[cured][shared]),
-                    "cost": told(quantities, cost),
+                    "cost": cost_of(quantities, cost),
                 }
             )
     return lines

@@ -51,12 +51,12 @@ class Stocks:
         return f"k = {self.stocks}, " + ("decomposed" if self.decompose else "end to end")
 
 
-def run(settings: Stocks, seed: int, device: str = "cpu") -> dict[str, Any]:
+def run(settings: Stocks, seed: int, device: str | torch.device = "cpu") -> dict[str, Any]:
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
-    where, members, k = generator.device, settings.seeds, settings.stocks
-    answers = torch.randint(0, k, (members, settings.inputs), generator=generator, device=where)
+    device, members, k = generator.device, settings.seeds, settings.stocks
+    answers = torch.randint(0, k, (members, settings.inputs), generator=generator, device=device)
     weights = affine("stocks", members, settings.inputs, k, generator)
-    member = torch.arange(members, device=where)[:, None]
+    member = torch.arange(members, device=device)[:, None]
 
     def chosen(weights: Mapping[str, Tensor], x: Tensor) -> Tensor:
         # The product with a one-hot input is a row of the matrix.
@@ -73,10 +73,10 @@ def run(settings: Stocks, seed: int, device: str = "cpu") -> dict[str, Any]:
         return -(pay(p, x, z[0]) if z else p.gather(-1, answers[member, x][..., None]).mean((1, 2)))
 
     def places(*shape: int) -> Tensor:
-        return torch.randint(0, settings.inputs, (*shape,), generator=generator, device=where)
+        return torch.randint(0, settings.inputs, (*shape,), generator=generator, device=device)
 
     def days(*shape: int) -> Tensor:
-        return 2 * torch.randint(0, 2, (*shape, k), generator=generator, device=where, dtype=torch.int8).float() - 1
+        return 2 * torch.randint(0, 2, (*shape, k), generator=generator, device=device, dtype=torch.int8).float() - 1
 
     def draw(count: int) -> tuple[Tensor, ...]:
         shape = (count, members, settings.batch)
