@@ -8,7 +8,12 @@ from theodolite.advice.causal import Style
 from theodolite.advice.fields import HEADS, Fields
 from theodolite.errors import BadInput
 
-_BIASED: dict[str, Any] = {"input_bias": True, "output_bias": True, "mlp_bias": True}
+
+def _biased(bias: bool) -> dict[str, Any]:
+    return {"input_bias": bias, "output_bias": bias, "mlp_bias": bias}
+
+
+_BIASED = _biased(True)
 # As GPT-2 has it: an MLP without a gate, norms with biases, and no say in how heads share keys.
 _PLAIN: dict[str, Any] = {"gated": False, "grouped": False, "norm_bias": True}
 _QWEN: dict[str, Any] = {"vocab": 151936, "positions": 32768, "mlp_width": 22016, "key_value_heads": 32}
@@ -49,7 +54,7 @@ def opt(fields: Fields) -> Style:
         mlp_width=3072,
         mlp_fields=("ffn_dim",),
         **_PLAIN,
-        **dict.fromkeys(_BIASED, bias),
+        **_biased(bias),
         position_table=2,  # OPT's positions start at 2
         final_norm=before and not fields.flag("_remove_final_layer_norm", False),
         embedding_rank=fields.optional("word_embed_proj_dim"),
@@ -77,7 +82,7 @@ def falcon(fields: Fields) -> Style:
         norms=norms,
         key_value_heads=kv,
         **_PLAIN,
-        **dict.fromkeys(_BIASED, bias),
+        **_biased(bias),
     )
 
 
