@@ -82,7 +82,8 @@ def test_threshold_units_double_with_three_bits():
     units = {n: theory.threshold_units(n) for n in range(1, 15)}
     assert units[2] == 2  # XOR needs two
     assert all(units[n + 3] >= 2 * units[n] for n in range(8, 12))
-    assert theory.threshold_count(9, units[9]) >= theory.functions(9) > theory.threshold_count(9, units[9] - 1)
+    counts = [math.prod(theory.threshold_functions(9 + i) for i in range(units[9] - less)) for less in (0, 1)]
+    assert counts[0] >= theory.functions(9) > counts[1]
 
 
 def test_shares_are_the_ratio_of_the_counts():

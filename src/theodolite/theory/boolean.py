@@ -65,19 +65,12 @@ def threshold_functions(inputs: int) -> int:
     return 2 * sum(math.comb(points - 1, i) for i in range(inputs + 1))
 
 
-def threshold_count(bits: int, units: int) -> int:
-    """At most this many functions of n bits are computed by s threshold units, whatever the graph.
-
-    Any graph without a cycle is part of the one in which unit i reads all inputs and all units before it.
-    """
-    whole("bits", bits)
-    return math.prod(threshold_functions(bits + i) for i in range(whole("units", units)))
-
-
 def threshold_units(bits: int) -> int:
     """Some function of n bits needs at least this many threshold units: Theorem 20.2, |V| exponential in n.
 
-    The logarithm of the count is below Σ_{i<s} (n+i)² ~ s³/3, so s grows like 2^(n/3).
+    Any graph without a cycle is part of the one in which unit i reads all inputs and all units before it, so that s
+    units compute at most ∏ threshold_functions(n + i) functions. The logarithm of that is below Σ_{i<s} (n+i)² ~ s³/3,
+    so s grows like 2^(n/3).
     """
     _check(bits)
     wanted, total, s = functions(bits), 1, 0
