@@ -97,13 +97,15 @@ measures: Registry[Measure] = Registry("measure", {name: f"theodolite.{place}" f
 def measure(name: str, config: Mapping[str, Any], seed: int = 0, device: str = "cpu") -> dict[str, Any]:
     """Run a registered measure; it is given those of the arguments that it names.
 
-    name:   of the measure; `list(measures)` has them all
-    config: what to measure, plain JSON
-    seed:   where its random numbers come from
-    device: cpu, cuda, …
+    Parameters:
+        name: of the measure; `list(measures)` has them all
+        config: what to measure, plain JSON
+        seed: where its random numbers come from
+        device: cpu, cuda, …
 
-    >>> measure("line-degree", {"net": "self-attention", "shape": {"depth": 1, "width": 2, "tokens": 2}})
-    {'degree': 3}
+    Examples:
+        >>> measure("line-degree", {"net": "self-attention", "shape": {"depth": 1, "width": 2, "tokens": 2}})
+        {'degree': 3}
     """
     function = measures[name]
     offered = {"config": config, "seed": seed, "device": device}

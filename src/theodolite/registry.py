@@ -20,12 +20,13 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Names to items, in the order of registration.
 
-    >>> colours = Registry("colour")
-    >>> colours.add("red", "#d62728")
-    '#d62728'
-    >>> colours.add_lazy("pi", "math:pi")
-    >>> list(colours), colours["pi"]
-    (['red', 'pi'], 3.141592653589793)
+    Examples:
+        >>> colours = Registry("colour")
+        >>> colours.add("red", "#d62728")
+        '#d62728'
+        >>> colours.add_lazy("pi", "math:pi")
+        >>> list(colours), colours["pi"]
+        (['red', 'pi'], 3.141592653589793)
     """
 
     def __init__(self, kind: str, places: Mapping[str, str] | None = None, homes: Sequence[str] = ()) -> None:

@@ -43,18 +43,20 @@ def advise(
 ) -> Advice:
     """Judge the shape in a configuration, or choose one for a budget of parameters.
 
-    config:         a Hugging Face config.json, a folder that holds one, or its content
-    params:         instead of it, a budget with embeddings included: 64k, 1.3e9
-    vocab:          with `params`, the size of the vocabulary; 256 for bytes
-    modality:       language, image or bytes; the configuration's own, or language
-    embedding_rank: of the inputs: a factored embedding where a budget is advised, and what is known of the inputs where
-                    a configuration is judged
-    context:        tokens at which costs are computed; up to 2,048 by default
-    measure:        time both shapes, on `device`
+    Parameters:
+        config: a Hugging Face config.json, a folder that holds one, or its content
+        params: instead of it, a budget with embeddings included: 64k, 1.3e9
+        vocab: with `params`, the size of the vocabulary; 256 for bytes
+        modality: language, image or bytes; the configuration's own, or language
+        embedding_rank: of the inputs: a factored embedding where a budget is advised, and what is known of the inputs
+            where a configuration is judged
+        context: tokens at which costs are computed; up to 2,048 by default
+        measure: time both shapes, on `device`
 
-    >>> shape = advise(params=1.3e9, vocab=50257).advised.shape
-    >>> shape.depth, shape.width, shape.heads
-    (43, 1536, 24)
+    Examples:
+        >>> shape = advise(params=1.3e9, vocab=50257).advised.shape
+        >>> shape.depth, shape.width, shape.heads
+        (43, 1536, 24)
     """
     _check(vocab, modality, embedding_rank, context)
     if (config is None) == (params is None):

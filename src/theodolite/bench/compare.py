@@ -76,18 +76,21 @@ def compare(
     """Trained members pair by pair. Those are paired that agree in task, seed, rates, optimiser and schedule, except in
     what the two sides name.
 
-    first:  the baseline: a net's name, `key=value,…` or both, `lstm,width=16`
-    second: what is compared with it, likewise
-    out:    folder of the store that `learn` wrote to
-    task:   only these tasks, with commas between them
-    metric: accuracy, unseen (accuracy on lengths never trained on) or steps (to solve the task, where both members did)
+    Parameters:
+        first: the baseline: a net's name, `key=value,…` or both, `lstm,width=16`
+        second: what is compared with it, likewise
+        out: folder of the store that `learn` wrote to
+        task: only these tasks, with commas between them
+        metric: accuracy, unseen (accuracy on lengths never trained on) or steps (to solve the task, where both members
+            did)
 
-    >>> import tempfile
-    >>> from theodolite.bench.learn import learn
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     trained = learn("mlp", "majority", seeds=3, lr=[1e-2, 1e-4], steps=20, task_args={"bits": 5}, out=folder)
-    ...     compare("lr=0.0001", "lr=0.01", folder).tasks[0].pairs
-    3
+    Examples:
+        >>> import tempfile
+        >>> from theodolite.bench.learn import learn
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     trained = learn("mlp", "majority", seeds=3, lr=[1e-2, 1e-4], steps=9, task_args={"bits": 5}, out=folder)
+        ...     compare("lr=0.0001", "lr=0.01", folder).tasks[0].pairs
+        3
     """
     if metric not in METRICS:
         raise UnknownName(unknown("metric", metric, METRICS))

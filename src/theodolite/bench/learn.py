@@ -78,23 +78,25 @@ def learn(
 ) -> Learning:
     """Train `seeds` members for every net, task, learning rate and weight decay, and see who solves what.
 
-    net:        a built-in net, `file.py:Name`, or a class or function that builds a module; or several
-    task:       a task's name, or several
-    seeds:      members per net, task and rates, with the seeds from `seed` on
-    params:     parameters per net, such as 64k: sets the width
-    shape:      arguments of the nets, such as {"depth": 2}
-    task_args:  fields of the tasks, such as {"bits": 8}; {"parity.bits": 8} for one of several
-    training:   how: `Training(steps=2000, lr=1e-3, weight_decay=0, batch=64, optimiser="adamw", …)`
-    evaluation: `Evaluation(every=None, rows=32, unseen=None, checkpoint=None)`
-    saving:     `Saving(keep_weights=False, save_every=20, tensorboard=None)`
-    running:    `Running(device="cpu", out=None, engine="local", workers=None, …)`: `out` is the folder of a store;
-                what is finished there is never run again; without `workers` all runs in this process
-    listener:   is told of progress and of failures
-    options:    any field of the four groups by its own name: `lr=3e-3`, `device="cuda"`, `out="runs"`
+    Parameters:
+        net: a built-in net, `file.py:Name`, or a class or function that builds a module; or several
+        task: a task's name, or several
+        seeds: members per net, task and rates, with the seeds from `seed` on
+        params: parameters per net, such as 64k: sets the width
+        shape: arguments of the nets, such as {"depth": 2}
+        task_args: fields of the tasks, such as {"bits": 8}; {"parity.bits": 8} for one of several
+        training: how: `Training(steps=2000, lr=1e-3, weight_decay=0, batch=64, optimiser="adamw", …)`
+        evaluation: `Evaluation(every=None, rows=32, unseen=None, checkpoint=None)`
+        saving: `Saving(keep_weights=False, save_every=20, tensorboard=None)`
+        running: `Running(device="cpu", out=None, engine="local", workers=None, …)`: `out` is the folder of a store;
+            what is finished there is never run again; without `workers` all runs in this process
+        listener: is told of progress and of failures
+        options: any field of the four groups by its own name: `lr=3e-3`, `device="cuda"`, `out="runs"`
 
-    >>> found = learn("mlp", "majority", seeds=2, steps=60, lr=1e-2, task_args={"bits": 3}, shape={"width": 8}, chunk=2)
-    >>> found.summary[0]["members"], found.summary[0]["parameters"]
-    (2, 113)
+    Examples:
+        >>> found = learn("mlp", "majority", seeds=2, steps=60, task_args={"bits": 3}, shape={"width": 8}, chunk=2)
+        >>> found.summary[0]["members"], found.summary[0]["parameters"]
+        (2, 113)
     """
     training, evaluation, saving, running = merged([training, evaluation, saving, running], options)
     nets_, tasks_ = _listed(net), _listed(task)

@@ -56,19 +56,21 @@ def runs(
 ) -> Runs:
     """The trained members of a store.
 
-    out:    folder of the store that `learn` wrote to
-    net:    only these nets, with commas between them
-    task:   only these tasks, likewise
-    status: only members that are solved, unsolved or diverged
-    where:  values of columns of the table or of entries of shape, task_args, schedule and optimiser:
-            {"lr": 0.001, "width": 16}. Names that no member has are refused, since they are misspelt
+    Parameters:
+        out: folder of the store that `learn` wrote to
+        net: only these nets, with commas between them
+        task: only these tasks, likewise
+        status: only members that are solved, unsolved or diverged
+        where: values of columns of the table or of entries of shape, task_args, schedule and optimiser: {"lr": 0.001,
+            "width": 16}. Names that no member has are refused, since they are misspelt
 
-    >>> import tempfile
-    >>> from theodolite.bench.learn import learn
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     trained = learn("mlp", "majority", seeds=3, lr=[1e-2, 1e-4], steps=20, task_args={"bits": 5}, out=folder)
-    ...     len(runs(folder, where={"lr": 1e-2}).rows)
-    3
+    Examples:
+        >>> import tempfile
+        >>> from theodolite.bench.learn import learn
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     trained = learn("mlp", "majority", seeds=3, lr=[1e-2, 1e-4], steps=9, task_args={"bits": 5}, out=folder)
+        ...     len(runs(folder, where={"lr": 1e-2}).rows)
+        3
     """
     return Runs(tuple(select(trained(out), net, task, status, where)))
 

@@ -32,15 +32,17 @@ def check_claims(
 ) -> list[dict[str, Any]]:
     """Measure what claims need and decide them by the rules fixed beforehand.
 
-    ids:     of the claims, such as T4; all of them when none is given
-    device:  cpu, cuda, …
-    watch:   is told of progress
-    out:     folder of a store: what is in it is not measured again, so that a check that was stopped goes on
-    engine:  `local` is this machine; `streams`, `ray` and `slurm` as in `learn`, and `cluster` says which cluster
-    workers: processes side by side, of one thread each; without a number this process alone
+    Parameters:
+        ids: of the claims, such as T4; all of them when none is given
+        device: cpu, cuda, …
+        watch: is told of progress
+        out: folder of a store: what is in it is not measured again, so that a check that was stopped goes on
+        engine: `local` is this machine; `streams`, `ray` and `slurm` as in `learn`, and `cluster` says which cluster
+        workers: processes side by side, of one thread each; without a number this process alone
 
-    >>> [claim["verdict"] for claim in check_claims(["T8"])]
-    ['holds']
+    Examples:
+        >>> [claim["verdict"] for claim in check_claims(["T8"])]
+        ['holds']
     """
     chosen = [claims[name] for name in ids] if ids else ordered()
     running = Running(device, out, engine, cluster or Cluster(), workers, threads=1)

@@ -110,8 +110,9 @@ def ordered() -> list[Claim]:
 def list_claims() -> list[dict[str, str]]:
     """Every claim: id, statement, source and the rule it is decided by.
 
-    >>> [claim["id"] for claim in list_claims()][:3]
-    ['T1', 'T2', 'T3']
+    Examples:
+        >>> [claim["id"] for claim in list_claims()][:3]
+        ['T1', 'T2', 'T3']
     """
     return [{"id": c.id, "statement": c.statement, "source": c.source, "rule": c.rule} for c in ordered()]
 

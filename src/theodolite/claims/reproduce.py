@@ -39,22 +39,24 @@ def reproduce(
 ) -> list[dict[str, Any]]:
     """Run the experiments of a table and put published figures beside the measured ones.
 
-    table:   chomsky, universal-transformer, recall or failures
-    preset:  quick (minutes on a CPU) or full (as near to the paper as a GPU gets)
-    only:    experiments of it, all unless some are named; `experiments` is its name until 0.2
-    seeds:   networks for each part, instead of the preset's number
-    device:  cpu, cuda, …
-    seed:    the first of the seeds
-    watch:   is told of progress
-    nets:    columns of a table that compares nets, all unless some are named
-    steps:   of training, instead of the preset's number
-    out:     folder of a store: what is in it is not run again, so that a run that was stopped goes on
-    engine:  `local` is this machine; `streams`, `ray` and `slurm` as in `learn`, and `cluster` says which cluster
-    workers: processes side by side; without a number this process alone
+    Parameters:
+        table: chomsky, universal-transformer, recall or failures
+        preset: quick (minutes on a CPU) or full (as near to the paper as a GPU gets)
+        only: experiments of it, all unless some are named; `experiments` is its name until 0.2
+        seeds: networks for each part, instead of the preset's number
+        device: cpu, cuda, …
+        seed: the first of the seeds
+        watch: is told of progress
+        nets: columns of a table that compares nets, all unless some are named
+        steps: of training, instead of the preset's number
+        out: folder of a store: what is in it is not run again, so that a run that was stopped goes on
+        engine: `local` is this machine; `streams`, `ray` and `slurm` as in `learn`, and `cluster` says which cluster
+        workers: processes side by side; without a number this process alone
 
-    >>> first = reproduce("failures", only=["remedies"], seeds=1)[0]
-    >>> first["setting"], first["rows"][0]["measured"]
-    ('reformulate: elimination over GF(2), d = 30', 31)
+    Examples:
+        >>> first = reproduce("failures", only=["remedies"], seeds=1)[0]
+        >>> first["setting"], first["rows"][0]["measured"]
+        ('reformulate: elimination over GF(2), d = 30', 31)
     """
     chosen = tables[table]
     running = Running(device, out, engine, cluster or Cluster(), workers, threads=1)

@@ -132,8 +132,9 @@ Factory = TypeVar("Factory", bound=Callable[..., nn.Module])
 def list_nets() -> list[dict[str, Any]]:
     """Every registered net: name, kind, whether it is polynomial, its arguments with defaults, one line.
 
-    >>> [net["name"] for net in list_nets() if net["name"].startswith("l")]
-    ['linear-transformer', 'lstm']
+    Examples:
+        >>> [net["name"] for net in list_nets() if net["name"].startswith("l")]
+        ['linear-transformer', 'lstm']
     """
     return [
         {

@@ -57,24 +57,27 @@ def discover(
 
     A fifth of the rows is held out at the start, and nothing is chosen by it: it measures the errors.
 
-    data:      a table (a path to .csv, .tsv or .parquet, a data frame, a pair (x, y) or a 2-D array) or a black box (a
-               function from points (point, variable) to values, or 'file.py:function')
-    target:    of a table: the name or index of the column to explain
-    ranges:    of a black box: (low, high) for each variable, by name or in order, or one for all
-    variables: of a black box: how many, or their names
-    rows:      drawn from a table that has more; the points of a black box that networks are fitted to
-    seed:      the same finds the same, unless `seconds` cuts in
-    effort:    auto, quick, standard or thorough
-    seconds:   end fitting about so long after the start
-    boosting:  measure gradient boosting beside the networks
-    fit:       False asks a black box for its graph alone
-    drop:      columns to leave out
-    header:    whether the file has names of columns
-    progress:  gets (done, total, label)
+    Parameters:
+        data: a table (a path to .csv, .tsv or .parquet, a data frame, a pair (x, y) or a 2-D array) or a black box (a
+            function from points (point, variable) to values, or 'file.py:function')
+        target: of a table: the name or index of the column to explain
+        ranges: of a black box: (low, high) for each variable, by name or in order, or one for all
+        variables: of a black box: how many, or their names
+        rows: drawn from a table that has more; the points of a black box that networks are fitted to
+        seed: the same finds the same, unless `seconds` cuts in
+        effort: auto, quick, standard or thorough
+        seconds: end fitting about so long after the start
+        boosting: measure gradient boosting beside the networks
+        fit: False asks a black box for its graph alone
+        drop: columns to leave out
+        header: whether the file has names of columns
+        progress: gets (done, total, label)
 
-    >>> found = discover(lambda p: np.tanh(p[:, 0] * p[:, 1]) + p[:, 2] ** 2, ranges=(-1, 1), variables=3, fit=False)
-    >>> found.graph.edges
-    (('x1', 'h1'), ('x2', 'h1'), ('h1', 'y'), ('x3', 'y'))
+    Examples:
+        >>> box = lambda points: np.tanh(points[:, 0] * points[:, 1]) + points[:, 2] ** 2
+        >>> found = discover(box, ranges=(-1, 1), variables=3, fit=False)
+        >>> found.graph.edges
+        (('x1', 'h1'), ('x2', 'h1'), ('h1', 'y'), ('x3', 'y'))
     """
     started = time.monotonic()
     if rows is not None and rows < LEAST_ROWS:

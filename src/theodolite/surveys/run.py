@@ -100,23 +100,25 @@ def survey(
 ) -> Survey:
     """Turn every instrument on networks: what can they do, and what not?
 
-    nets:     built-in ones, `file.py:Name`, or classes; the common ones when none is named, every built-in one that is
-              trained where "all" is
-    preset:   quick, standard or full
-    args:     arguments of the nets that were named
-    params:   of built-in nets; by default as many as the user's net at the same task, or the preset's number
-    alone:    do not compare a user's net with built-in ones
-    only:     sections to run, all of them without it
-    device:   cpu, cuda, …
-    engine:   `local` is this machine; `streams`, `ray` and `slurm` as in `learn`, and `cluster` says which cluster
-    workers:  processes side by side; without a number this process alone
-    threads:  of each worker
-    out:      folder of a store: what is in it is not measured again
-    listener: is told of progress
+    Parameters:
+        nets: built-in ones, `file.py:Name`, or classes; the common ones when none is named, every built-in one that is
+            trained where "all" is
+        preset: quick, standard or full
+        args: arguments of the nets that were named
+        params: of built-in nets; by default as many as the user's net at the same task, or the preset's number
+        alone: do not compare a user's net with built-in ones
+        only: sections to run, all of them without it
+        device: cpu, cuda, …
+        engine: `local` is this machine; `streams`, `ray` and `slurm` as in `learn`, and `cluster` says which cluster
+        workers: processes side by side; without a number this process alone
+        threads: of each worker
+        out: folder of a store: what is in it is not measured again
+        listener: is told of progress
 
-    >>> found = survey("sum-of-products", only=["separation-rank"])
-    >>> found.answers[0].question, found.answers[0].standing
-    ('Can it tie the halves of its input together, exactly?', 'yes')
+    Examples:
+        >>> found = survey("sum-of-products", only=["separation-rank"])
+        >>> found.answers[0].question, found.answers[0].standing
+        ('Can it tie the halves of its input together, exactly?', 'yes')
     """
     started = time.perf_counter()
     if preset not in get_args(Preset):

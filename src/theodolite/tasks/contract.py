@@ -79,8 +79,9 @@ tasks: Registry[type[Task]] = Registry("task")
 def list_tasks() -> list[dict[str, Any]]:
     """Every registered task: name, shapes and scoring at its defaults, fields that can be set, one line.
 
-    >>> [task["name"] for task in list_tasks() if "parity" in task["name"]]
-    ['parity', 'parity-check']
+    Examples:
+        >>> [task["name"] for task in list_tasks() if "parity" in task["name"]]
+        ['parity', 'parity-check']
     """
     listed = []
     for name, kind in sorted(tasks.items()):

@@ -36,20 +36,22 @@ def train(
 ) -> Weights:
     """The weights after `steps` steps; those passed in are left alone.
 
-    weights:   by name, (member, …); the device is theirs
-    loss:      of weights and one batch, one number per member
-    batches:   draws the next batches on the device, at most `block` at once, so that a step costs no transfer; None
-               where the loss needs none
-    rates:     of every member, or common to all
-    schedule:  factor of the learning rate at steps 1, 2, …
-    before, after: what is done to gradients and weights around the update, see `Step`
-    look:      called after the numbers of steps in `looks`, which ascend from 0 on; may draw, and end the training
-    graphs:    on CUDA a step is captured as a graph; False for losses that wait for the device
+    Parameters:
+        weights: by name, (member, …); the device is theirs
+        loss: of weights and one batch, one number per member
+        batches: draws the next batches on the device, at most `block` at once, so that a step costs no transfer; None
+            where the loss needs none
+        rates: of every member, or common to all
+        schedule: factor of the learning rate at steps 1, 2, …
+        before, after: what is done to gradients and weights around the update, see `Step`
+        look: called after the numbers of steps in `looks`, which ascend from 0 on; may draw, and end the training
+        graphs: on CUDA a step is captured as a graph; False for losses that wait for the device
 
-    >>> start = {"w": torch.zeros(2, 1)}
-    >>> found = train(start, lambda w, _: (w["w"][:, 0] - 3) ** 2, steps=200, rule=Rule("sgd"), rates=Rates(0.1))
-    >>> found["w"].round().tolist()
-    [[3.0], [3.0]]
+    Examples:
+        >>> start = {"w": torch.zeros(2, 1)}
+        >>> found = train(start, lambda w, _: (w["w"][:, 0] - 3) ** 2, steps=200, rule=Rule("sgd"), rates=Rates(0.1))
+        >>> found["w"].round().tolist()
+        [[3.0], [3.0]]
     """
     if steps < 0:
         raise BadInput(f"training needs 0 or more steps, not {steps}")

@@ -80,18 +80,20 @@ def express(
     """Can a network compute a task? What is known of it is tried in order and checked on the task's inputs; a witness
     that is found wrong is never reported as one.
 
-    task:      a task or its name
-    net:       a registered net, or an architecture of witnesses alone: threshold, nand, linear, recurrent-threshold,
-               recurrent-tent, soft-attention
-    task_args: fields of the task, such as {"bits": 8}
-    seed:      of the inputs that are drawn
-    most:      all inputs are looked at where there are no more
-    samples:   beyond, so many are drawn
-    shape:     arguments of the net to fix, such as depth=2
+    Parameters:
+        task: a task or its name
+        net: a registered net, or an architecture of witnesses alone: threshold, nand, linear, recurrent-threshold,
+            recurrent-tent, soft-attention
+        task_args: fields of the task, such as {"bits": 8}
+        seed: of the inputs that are drawn
+        most: all inputs are looked at where there are no more
+        samples: beyond, so many are drawn
+        shape: arguments of the net to fix, such as depth=2
 
-    >>> found = express("parity", "lstm", task_args={"bits": 8, "relevant": 8})
-    >>> found.expressible, found.parameters, found.verified_on, found.exhaustive
-    (True, 146, 256, True)
+    Examples:
+        >>> found = express("parity", "lstm", task_args={"bits": 8, "relevant": 8})
+        >>> found.expressible, found.parameters, found.verified_on, found.exhaustive
+        (True, 146, 256, True)
     """
     started = time.perf_counter()
     made = _task(task, task_args)

@@ -112,26 +112,28 @@ def degree(
 ) -> list[DegreeRow]:
     """Rank, cap and total degree of networks that differ in the degree of their blocks and cost the same.
 
-    budget:     square matrices (width × width) to spend on blocks; several may be given
-    width:      4 by default, and 2 for attention and mixer
-    family:     fully-connected, attention, mixer or `file.py:Name`
-    matrices:   how many a block of degree d has: d-1, d, d+1, or all for one row each
-    degrees:    to compare; those from 2 to 6 whose blocks divide the budget otherwise
-    mixed:      add the best mixed degrees, in some orders
-    inputs:     numbers on each side of a fully connected net's partition; half the width by default
-    tokens:     all tokens of the others
-    max_points: above it a rank is a lower bound only; 2,048 by default, fewer where the nets are so large that it would
-                take more than about a minute
-    repeats:    fresh primes, weights and points that must agree
-    train:      add errors of product nets on `task` (prescribed-rank by default; any regression on vectors, or the real
-                sets digits and diabetes) with its `task_args`, over `seeds` (8) of `steps` (1,000); degrees that were
-                asked for take part also where they do not divide the budget, at a depth and width of their own
-    seed:       of every draw
-    device:     cpu, cuda, …
-    on_note:    receives a sentence of what is left out
+    Parameters:
+        budget: square matrices (width × width) to spend on blocks; several may be given
+        width: 4 by default, and 2 for attention and mixer
+        family: fully-connected, attention, mixer or `file.py:Name`
+        matrices: how many a block of degree d has: d-1, d, d+1, or all for one row each
+        degrees: to compare; those from 2 to 6 whose blocks divide the budget otherwise
+        mixed: add the best mixed degrees, in some orders
+        inputs: numbers on each side of a fully connected net's partition; half the width by default
+        tokens: all tokens of the others
+        max_points: above it a rank is a lower bound only; 2,048 by default, fewer where the nets are so large that it
+            would take more than about a minute
+        repeats: fresh primes, weights and points that must agree
+        train: add errors of product nets on `task` (prescribed-rank by default; any regression on vectors, or the real
+            sets digits and diabetes) with its `task_args`, over `seeds` (8) of `steps` (1,000); degrees that were asked
+            for take part also where they do not divide the budget, at a depth and width of their own
+        seed: of every draw
+        device: cpu, cuda, …
+        on_note: receives a sentence of what is left out
 
-    >>> [(row.name, row.rank) for row in degree(budget=6, degrees=[2, 3], repeats=2)]
-    [('2', 25), ('3', 30)]
+    Examples:
+        >>> [(row.name, row.rank) for row in degree(budget=6, degrees=[2, 3], repeats=2)]
+        [('2', 25), ('3', 30)]
     """
     budgets = _budgets(budget)
     blocks = Family.named(family, width, inputs, tokens)

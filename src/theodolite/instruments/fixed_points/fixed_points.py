@@ -96,22 +96,24 @@ def fixed_points(
 ) -> FixedPoints:
     """Iterate a map from starts drawn uniformly within a cube, in float64: what does it come to?
 
-    map:            takes a batch z of (starts, size), as a network does, and x too where one is given; gives back the
-                    same shape, each start on its own. Or the name of one: logistic, tent, henon, …, `file.py:Name`
-    x:              handed to the map, a vector or a batch of one per start
-    size:           numbers in z; a named map knows its own
-    starts:         how many
-    steps:          applications of the map
-    within:         the range each entry of a start is drawn from; (-1, 1), or a named map's own
-    tolerance:      a change below this, relative to 1 + |z|, is none
-    longest_period: cycles longer than this are not looked for
-    seed:           of the starts
-    device:         cpu, cuda, …
-    arguments:      of a named map
+    Parameters:
+        map: takes a batch z of (starts, size), as a network does, and x too where one is given; gives back the same
+            shape, each start on its own. Or the name of one: logistic, tent, henon, …, `file.py:Name`
+        x: handed to the map, a vector or a batch of one per start
+        size: numbers in z; a named map knows its own
+        starts: how many
+        steps: applications of the map
+        within: the range each entry of a start is drawn from; (-1, 1), or a named map's own
+        tolerance: a change below this, relative to 1 + |z|, is none
+        longest_period: cycles longer than this are not looked for
+        seed: of the starts
+        device: cpu, cuda, …
+        arguments: of a named map
 
-    >>> found = fixed_points("logistic", r=3.2, starts=8, steps=300)
-    >>> found.outcome, found.period
-    ('period', 2)
+    Examples:
+        >>> found = fixed_points("logistic", r=3.2, starts=8, steps=300)
+        >>> found.outcome, found.period
+        ('period', 2)
     """
     began = time.perf_counter()
     f, size, usual = load_map(map, size, arguments)

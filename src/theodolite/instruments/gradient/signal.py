@@ -107,23 +107,25 @@ def signal(
 ) -> Signal:
     """Var(H, F, w) of a class of targets at the weights a net starts from (a module: at its own).
 
-    net:      a built-in net, `file.py:Name`, a module or what builds one
-    family:   parity, linear-periodic, random, graph, scrambled, or `file.py:Name` of a function that returns a
-              (members, inputs) matrix of targets
-    bits:     of the input, or its dimensions
-    loss:     square, hinge (also called margin) or logistic
-    subclass: of the parities: all, degree=k, prefixes, or subsets of bits
-    draws:    of the weights, averaged over
-    seed:     of every draw
-    device:   cpu, cuda, …
-    dtype:    float32 or float64
-    members:  functions drawn from another class, `radius` the norm of v in cos⟨v, x⟩
-    inputs:   of another class: cube (all ±1 bits) or normal, of which `samples` are drawn
-    shape:    arguments of the net
+    Parameters:
+        net: a built-in net, `file.py:Name`, a module or what builds one
+        family: parity, linear-periodic, random, graph, scrambled, or `file.py:Name` of a function that returns a
+            (members, inputs) matrix of targets
+        bits: of the input, or its dimensions
+        loss: square, hinge (also called margin) or logistic
+        subclass: of the parities: all, degree=k, prefixes, or subsets of bits
+        draws: of the weights, averaged over
+        seed: of every draw
+        device: cpu, cuda, …
+        dtype: float32 or float64
+        members: functions drawn from another class, `radius` the norm of v in cos⟨v, x⟩
+        inputs: of another class: cube (all ±1 bits) or normal, of which `samples` are drawn
+        shape: arguments of the net
 
-    >>> found = signal("mlp", bits=8, width=16)
-    >>> found.exact, found.variance <= found.bound, len(found.by_degree)
-    (True, True, 9)
+    Examples:
+        >>> found = signal("mlp", bits=8, width=16)
+        >>> found.exact, found.variance <= found.bound, len(found.by_degree)
+        (True, True, 9)
     """
     positive(bits=bits, draws=draws, members=members, samples=samples)
     if loss not in (*LOSSES, "margin"):

@@ -112,13 +112,16 @@ def verify(
 ) -> Verified:
     """Check a certificate of a separation rank. Raises `CertificateRefused` with the reason.
 
-    document: the certificate, parsed
-    net:      for a certificate about a net of your own, that net: `file.py:Name` or a module
-    device:   cpu, cuda, …
+    Parameters:
+        document: the certificate, parsed
+        net: for a certificate about a net of your own, that net: `file.py:Name` or a module
+        device: cpu, cuda, …
 
-    >>> from theodolite.instruments.rank.separation import separation_rank
-    >>> verify(separation_rank("self-attention", depth=2, width=2, tokens=4, certificate=True).certificate).lower_bound
-    18
+    Examples:
+        >>> from theodolite.instruments.rank.separation import separation_rank
+        >>> found = separation_rank("self-attention", depth=2, width=2, tokens=4, certificate=True)
+        >>> verify(found.certificate).lower_bound
+        18
     """
     started = time.perf_counter()
     header, solutions = _read(document)

@@ -45,29 +45,31 @@ def separation_rank(
 ) -> RankResult:
     """Separation rank of one output entry of a net with respect to a partition of its input.
 
-    net:         a registered name, `file.py:Name`, a module, a function of tensors or what builds a module
-    mode:        exact (polynomial nets), epsilon (any net) or grid (the small independent truth)
-    partition:   left-right, interleaved, or two lists of places: "0,1|2,3"
-    epsilon:     relative error of mode epsilon; 0.01 unless given
-    templates:   template vectors of mode grid; 2 unless given
-    token:       whose output is read; the last one otherwise
-    entry:       of the output that is read
-    points:      a fixed number of points per side
-    max_points:  stop growing here, with a lower bound only
-    repeats:     fresh primes, weights and points, in epsilon mode resamples of the points
-    prime:       use this one
-    weights:     own measures the net's own weights instead of drawn ones (epsilon mode always does)
-    inputs:      normal, uniform or signs, in mode epsilon
-    dtype:       float64 or float32, in mode epsilon
-    relative_to: the output's size or spread, in mode epsilon
-    certificate: the result's `.certificate` can be written to a file and verified
-    seed:        of every draw
-    device:      cpu, cuda, …
-    shape:       arguments of the net: depth, width, tokens, …
+    Parameters:
+        net: a registered name, `file.py:Name`, a module, a function of tensors or what builds a module
+        mode: exact (polynomial nets), epsilon (any net) or grid (the small independent truth)
+        partition: left-right, interleaved, or two lists of places: "0,1|2,3"
+        epsilon: relative error of mode epsilon; 0.01 unless given
+        templates: template vectors of mode grid; 2 unless given
+        token: whose output is read; the last one otherwise
+        entry: of the output that is read
+        points: a fixed number of points per side
+        max_points: stop growing here, with a lower bound only
+        repeats: fresh primes, weights and points, in epsilon mode resamples of the points
+        prime: use this one
+        weights: own measures the net's own weights instead of drawn ones (epsilon mode always does)
+        inputs: normal, uniform or signs, in mode epsilon
+        dtype: float64 or float32, in mode epsilon
+        relative_to: the output's size or spread, in mode epsilon
+        certificate: the result's `.certificate` can be written to a file and verified
+        seed: of every draw
+        device: cpu, cuda, …
+        shape: arguments of the net: depth, width, tokens, …
 
-    >>> found = separation_rank("self-attention", depth=2, width=2, tokens=6)
-    >>> found.rank, found.cap, found.saturated
-    (18, 18, True)
+    Examples:
+        >>> found = separation_rank("self-attention", depth=2, width=2, tokens=6)
+        >>> found.rank, found.cap, found.saturated
+        (18, 18, True)
     """
     _only(mode, "exact", certificate=certificate or None, max_points=max_points)
     _only(mode, "epsilon", epsilon=epsilon, inputs=inputs, dtype=dtype, relative_to=relative_to)
