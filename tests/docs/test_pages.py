@@ -74,6 +74,20 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert entries - {"theodolite.measures.measure"} == public
 
 
+def test_the_rooms_and_files_that_the_page_on_architecture_names_are_there() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "theodolite"
+    named = set(re.findall(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?)`", text)) - {
+        "src/theodolite/",
+        "tests/",
+        "benchmarks/",
+    }
+    assert len(named) > 20
+    for path in named - {"benchmarks/results/", "docs/"}:
+        places = list(package.rglob(path.rstrip("/")))
+        assert (package / path).exists() or places, f"docs/architecture.md names {path}, which is not there"
+
+
 def test_every_polynomial_net_is_documented() -> None:
     page = (DOCS / "networks.md").read_text(encoding="utf-8")
     for net in list_nets():
