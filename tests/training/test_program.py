@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -235,6 +237,21 @@ def test_the_state_of_a_member_loads_into_its_module(net, batched):
     module.load_state_dict(found.members.state(1), strict=True)
     for name, tensor in pairing.build(1).state_dict().items():
         assert torch.equal(module.state_dict()[name], tensor)
+
+
+@pytest.mark.parametrize("batching", BATCHINGS, ids=str)
+def test_what_a_program_holds_is_freed_with_it(batching):
+    """Captured steps hold most of a GPU's memory: they cannot wait until cycles are collected."""
+    pairing = pair("mlp", TASKS["hinge"], SHAPE["mlp"])
+    found = program(pairing, RATES, SGD, batching)
+    found.train(batches(pairing, 3), 1)
+    held = [weakref.ref(found), weakref.ref(found._step), weakref.ref(found.members.parameters["layers.0.weight"])]
+    gc.disable()
+    try:
+        del found
+        assert [one() for one in held] == [None, None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_program_without_an_optimiser_evaluates():

@@ -185,7 +185,7 @@ class Optimiser:
                 torch._foreach_mul_(moments[0], self.rule.momentum)
                 torch._foreach_add_(moments[0], moves)
                 moves = moments[0]
-            moves = _scaled(moves, lrs)
+            moves = torch._foreach_mul(moves, _common(lrs))
         else:
             if decays is not None:
                 torch._foreach_mul_(parameters, [1 - lr * decay for lr, decay in zip(lrs, decays, strict=True)])
@@ -196,7 +196,8 @@ class Optimiser:
             bias, root = _bias(self.rule.betas, step, second[0].dtype)
             below = torch._foreach_sqrt(second)
             torch._foreach_add_(below, self._epsilon(root))
-            moves = _scaled(torch._foreach_div(first, below), [lr * (root / bias) for lr in lrs])
+            moves = torch._foreach_div(first, below)
+            torch._foreach_mul_(moves, _common([lr * (root / bias) for lr in lrs]))
         torch._foreach_sub_(parameters, moves)
 
     def _epsilon(self, root: float | Tensor) -> Any:
@@ -219,9 +220,9 @@ def _beside(values: float | Tensor, like: Tensor) -> Any:
     return values.view(-1, *[1] * (like.dim() - 1))
 
 
-def _scaled(moves: Any, by: list[Any]) -> Any:
-    alike = not isinstance(by[0], Tensor) or by[0].dim() == 0
-    return torch._foreach_mul(moves, by[0] if alike else by)
+def _common(factors: list[Any]) -> Any:
+    """The factor of all parameters where it does not depend on the member."""
+    return factors if isinstance(factors[0], Tensor) and factors[0].dim() else factors[0]
 
 
 def in_order(values: Tensor, like: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ the cache, before the next chunk starts. On CUDA a step is captured as a graph o
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from theodolite.training.cuda_graphs import Tensors
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Optimiser
 from theodolite.training.scoring import losses
-from theodolite.training.step import LossGradients, Step, Weights, gradients
+from theodolite.training.step import Gradients, LossGradients, Step, Weights, gradients_of
 
 logger = logging.getLogger(__name__)
 
@@ -48,11 +48,9 @@ class Program:
     def __init__(self, members: Members, optimiser: Optimiser | None, batching: Batching, device: torch.device) -> None:
         self.members = members
         self.optimiser = optimiser
-        self.batching = batching
         self.device = device
-        self.spec = members.pairing.task.spec
         self.one_hot = members.pairing.one_hot(device)
-        self._make_step()
+        self.run_as(batching)
 
     def train(self, batches: Sequence[Batch], step: int) -> None:
         """One optimiser step per batch for every member; the first of them is step number `step`, from 1."""
@@ -91,6 +89,10 @@ class Program:
             yield start, stop, found
             start = stop
 
+    def run_as(self, batching: Batching) -> None:
+        self.batching = batching
+        self._make_step()
+
     def keep(self, members: Tensor) -> None:
         """Only these members go on; the others cost nothing from here."""
         self.members.keep(members)
@@ -124,22 +126,10 @@ class Program:
         """Anew whenever the members or their chunks change: captured steps and leaves are those of before."""
         self._step = None
         if self.optimiser is not None:
-            together, alone = LossGradients(self.members.parameters, self._losses), self._gradients_alone
-            way = lambda batch, start, stop: (together if self.batching.batched else alone)(batch, start, stop)
-            self._step = Step(self.optimiser, way, graphs=self.batching.graphs)
-
-    def _losses(self, weights: Weights, tensors: Tensors, start: int, stop: int) -> Tensor:
-        batch, present = Batch(*tensors[:3]), tensors[3] if len(tensors) > 3 else None
-        read = self.members.pairing.feed(batch.inputs, self.one_hot)
-        return losses(self.spec, self.members.outputs(weights, start, stop, read, present), batch)
-
-    def _gradients_alone(self, tensors: Tensors, *_: int) -> list[Tensor]:
-        """Of the one member whose weights stand in the module."""
-        module, batch = self.members.module, Batch(*tensors)
-        parameters = [p for p in module.parameters() if p.requires_grad]
-        read = self.members.pairing.feed(batch.inputs[0], self.one_hot)
-        found = gradients(losses(self.spec, module(read)[None], batch), parameters)
-        return [g[None] for g in found]
+            members, one_hot = self.members, self.one_hot
+            together = LossGradients(members.parameters, _losses(members, one_hot))
+            gradients = together if self.batching.batched else _gradients_alone(members, one_hot)
+            self._step = Step(self.optimiser, gradients, graphs=self.batching.graphs and self.batching.batched)
 
     def _shrink(self, start: int, stop: int, error: RuntimeError) -> int:
         """Half the chunk after running out of memory; any other error goes on to the caller."""
@@ -152,11 +142,34 @@ class Program:
             ) from error
         chunk = (stop - start) // 2
         logger.warning("out of memory with %d members at once: going on with %d", stop - start, chunk)
-        self.batching = Batching(chunk, self.batching.batched, self.batching.graphs)
-        self._make_step()
+        self.run_as(Batching(chunk, self.batching.batched, self.batching.graphs))
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         return chunk
+
+
+def _losses(members: Members, one_hot: Tensor | None) -> Callable[[Weights, Tensors, int, int], Tensor]:
+    """Of a batch of the task, and its padding where the net is told of it. Not the program's own function: what it
+    captured would stay in memory until cycles are collected."""
+
+    def found(weights: Weights, tensors: Tensors, start: int, stop: int) -> Tensor:
+        batch, present = Batch(*tensors[:3]), tensors[3] if len(tensors) > 3 else None
+        read = members.pairing.feed(batch.inputs, one_hot)
+        return losses(members.pairing.task.spec, members.outputs(weights, start, stop, read, present), batch)
+
+    return found
+
+
+def _gradients_alone(members: Members, one_hot: Tensor | None) -> Gradients:
+    """Of the one member whose weights stand in the module."""
+
+    def found(tensors: Tensors, _start: int, _stop: int) -> list[Tensor]:
+        module, batch = members.module, Batch(*tensors)
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        outputs = module(members.pairing.feed(batch.inputs[0], one_hot))[None]
+        return [g[None] for g in gradients_of(losses(members.pairing.task.spec, outputs, batch), parameters)]
+
+    return found
 
 
 def pad_to_step(batch: Batch, most: int) -> tuple[Batch, Tensor]:

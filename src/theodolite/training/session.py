@@ -183,7 +183,7 @@ class Session:
         self.curves |= {k: list(v) for k, v in facts["curves"].items()}
         self.seconds |= facts["seconds"]
         self.solved |= facts["solved"]
-        self.program.batching = recorded_batching(texts)
+        self.program.run_as(recorded_batching(texts))
 
     def _train_block(self) -> None:
         """Blocks end where a look is due, so their number follows from the step."""

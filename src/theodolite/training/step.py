@@ -83,10 +83,10 @@ class LossGradients:
         if leaves is None:
             leaves = {n: p[start:stop].detach().requires_grad_() for n, p in self._weights.items()}
             self._leaves[start, stop] = leaves
-        return gradients(self._loss(leaves, batch, start, stop), list(leaves.values()))
+        return gradients_of(self._loss(leaves, batch, start, stop), list(leaves.values()))
 
 
-def gradients(losses: Tensor, weights: Sequence[Tensor]) -> list[Tensor]:
+def gradients_of(losses: Tensor, weights: Sequence[Tensor]) -> list[Tensor]:
     """Of the sum; zeros for weights that the losses do not depend on."""
     found = torch.autograd.grad(losses.sum(), weights, allow_unused=True)
     return [torch.zeros_like(w) if g is None else g for g, w in zip(found, weights, strict=True)]
