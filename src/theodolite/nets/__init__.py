@@ -1,58 +1,11 @@
 """Architectures, one family per file; a file registers what it defines, and importing this folder registers all."""
 
-from theodolite.nets import (
-    circuits,
-    compositional_net,
-    convolution,
-    degree_attention,
-    delta_net,
-    equilibrium,
-    gru,
-    linear_transformer,
-    lstm,
-    message_passing,
-    mixer,
-    mlp,
-    polynomial_mixer,
-    polynomial_mlp,
-    product_net,
-    rnn,
-    self_attention,
-    stack_rnn,
-    state_space,
-    sum_of_products,
-    tape_rnn,
-    transformer,
-    universal_transformer,
-)
+import importlib
+import pkgutil
+
 from theodolite.nets.contract import NetEntry, Prediction, list_nets, nets
 
-__all__ = [
-    "NetEntry",
-    "Prediction",
-    "circuits",
-    "compositional_net",
-    "convolution",
-    "degree_attention",
-    "delta_net",
-    "equilibrium",
-    "gru",
-    "linear_transformer",
-    "list_nets",
-    "lstm",
-    "message_passing",
-    "mixer",
-    "mlp",
-    "nets",
-    "polynomial_mixer",
-    "polynomial_mlp",
-    "product_net",
-    "rnn",
-    "self_attention",
-    "stack_rnn",
-    "state_space",
-    "sum_of_products",
-    "tape_rnn",
-    "transformer",
-    "universal_transformer",
-]
+__all__ = ["NetEntry", "Prediction", "list_nets", "nets"]
+
+for _file in pkgutil.iter_modules(__path__, f"{__name__}."):
+    importlib.import_module(_file.name)

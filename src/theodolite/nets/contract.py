@@ -149,14 +149,20 @@ def list_nets() -> list[dict[str, Any]]:
     ]
 
 
-def register(**entry: Any) -> Callable[[Factory], Factory]:
-    """Decorator of a class or a function that builds a net: `@register(name=…, summary=…, kind=…, polynomial=…)`."""
+def register(name: str, summary: str, **entry: Any) -> Callable[[Factory], Factory]:
+    """Decorator of a class or a function that builds a net: `@register(name, summary, kind=…, polynomial=…)`."""
 
     def add(factory: Factory) -> Factory:
-        nets.add(entry["name"], NetEntry(factory=factory, **entry))
+        nets.add(name, NetEntry(name, factory, summary, **entry))
         return factory
 
     return add
+
+
+def register_trained(name: str, summary: str, version: int = 1, **changed: Any) -> Callable[[Factory], Factory]:
+    """Decorator of a sequence net that is trained; `changed` are arguments of its small net that are not its own."""
+    defaults = {"features": 4, "tokens": 8, **changed}
+    return register(name, summary, kind="sequence", polynomial=False, version=version, defaults=defaults)
 
 
 def canonical_arguments(net: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:

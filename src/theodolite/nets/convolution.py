@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import Symmetry, choice, positive, register
+from theodolite.nets.contract import Symmetry, choice, positive, register_trained
 from theodolite.theory.sensitivity import InfluenceLaw, convolution_law
 
 
@@ -67,13 +67,7 @@ class ConvolutionBlock(nn.Module):
         return x + self.combine(nn.functional.gelu(self.window(entering, absent)))
 
 
-@register(
-    name="convolution",
-    summary="residual convolution over the tokens, with growing dilation",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
-)
+@register_trained("convolution", "residual convolution over the tokens, with growing dilation")
 class Convolution(nn.Module):
     """Layer l has windows of `kernel` tokens that stand dilationˡ apart (dilation 1: plain windows).
 

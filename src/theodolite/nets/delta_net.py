@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import positive, register
+from theodolite.nets.contract import positive, register_trained
 from theodolite.nets.parts.residual import ResidualRecurrence
 from theodolite.nets.parts.scan import causal_window, delta_rule
 from theodolite.nets.transformer import check_blocks
@@ -61,12 +61,9 @@ def _unit(x: Tensor) -> Tensor:
     return x * torch.rsqrt(x.square().sum(dim=-1, keepdim=True) + _LEAST)
 
 
-@register(
-    name="delta-net",
-    summary="gated DeltaNet: a linear recurrence of matrices, eigenvalues in (−1, 1), one or more reflections a token",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
+@register_trained(
+    "delta-net",
+    "gated DeltaNet: a linear recurrence of matrices, eigenvalues in (−1, 1), one or more reflections a token",
 )
 def delta_net(
     features: int = 4,

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import Symmetry, choice, positive, register
+from theodolite.nets.contract import Symmetry, choice, positive, register_trained
 from theodolite.nets.parts.implicit import Solving, implicit
 from theodolite.nets.parts.positions import rotate, rotation, sinusoidal
 from theodolite.nets.parts.solvers import SOLVERS, Map
@@ -78,12 +78,8 @@ class TiedBlock(nn.Module):
         return h + functional.linear(inner, narrow, narrow_bias)
 
 
-@register(
-    name="equilibrium",
-    summary="deep equilibrium model: the fixed point of one Transformer block, with the implicit gradient",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
+@register_trained(
+    "equilibrium", "deep equilibrium model: the fixed point of one Transformer block, with the implicit gradient"
 )
 class Equilibrium(nn.Module):
     """z* = f(z*, x), read out linearly (Bai et al. 2019). A sequence is one row of the solver: its tokens stop at once.

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import register
+from theodolite.nets.contract import register_trained
 from theodolite.nets.parts.recurrent import Recurrent, runs_alone, start_uniformly
 
 
@@ -36,13 +36,7 @@ class GRULayer(nn.Module):
         return torch.stack(states, dim=1)
 
 
-@register(
-    name="gru",
-    summary="gated recurrent unit",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
-)
+@register_trained("gru", "gated recurrent unit")
 def gru(features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32) -> Recurrent:
     """`depth` layers, each reading the states of the one below, and a linear readout of every token."""
     return Recurrent(GRULayer, features, outputs, depth, width)

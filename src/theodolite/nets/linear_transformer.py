@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Symmetry, choice, positive, register
+from theodolite.nets.contract import Symmetry, choice, positive, register_trained
 from theodolite.nets.parts.positions import sinusoidal
 from theodolite.nets.transformer import TransformerBlock, attention_symmetries, check_blocks
 from theodolite.theory.cost import CHUNK
@@ -60,12 +60,8 @@ def _causal(query: Tensor, key: Tensor, value: Tensor, chunk: int) -> Tensor:
     return summed.flatten(2, 3)[:, :, :tokens]
 
 
-@register(
-    name="linear-transformer",
-    summary="Transformer with linear attention (elu + 1), pre-norm, with or without a causal mask",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
+@register_trained(
+    "linear-transformer", "Transformer with linear attention (elu + 1), pre-norm, with or without a causal mask"
 )
 class LinearTransformer(nn.Module):
     """The blocks of `transformer`; a causal one carries heads·a·(a + 1) numbers per layer, a = width / heads."""

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import register
+from theodolite.nets.contract import register_trained
 from theodolite.nets.parts.recurrent import Recurrent, runs_alone, start_uniformly
 
 
@@ -43,14 +43,7 @@ class LSTMLayer(nn.Module):
         return torch.cat((input_gate, forget_gate, candidate, output_gate))
 
 
-@register(
-    name="lstm",
-    summary="long short-term memory",
-    kind="sequence",
-    polynomial=False,
-    version=2,
-    defaults={"features": 4, "tokens": 8},
-)
+@register_trained("lstm", "long short-term memory", version=2)
 def lstm(features: int = 4, outputs: int = 1, tokens: int | None = None, depth: int = 1, width: int = 32) -> Recurrent:
     """`depth` layers, each reading the states of the one below, and a linear readout of every token."""
     return Recurrent(LSTMLayer, features, outputs, depth, width)

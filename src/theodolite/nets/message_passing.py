@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import Symmetry, choice, positive, register
+from theodolite.nets.contract import Symmetry, choice, positive, register_trained
 from theodolite.theory.sensitivity import InfluenceLaw, attention_law, convolution_law, no_law
 
 
@@ -72,13 +72,7 @@ class Round(nn.Module):
         return x + self.update(torch.cat((normed, heard), dim=-1))
 
 
-@register(
-    name="graph-network",
-    summary="message passing between the tokens of a complete graph, a path or a ring",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
-)
+@register_trained("graph-network", "message passing between the tokens of a complete graph, a path or a ring")
 class MessagePassing(nn.Module):
     """`depth` rounds, no positions: on a complete graph tokens are a set.
 

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import Symmetry, positive, register
+from theodolite.nets.contract import Symmetry, positive, register_trained
 from theodolite.theory.sensitivity import InfluenceLaw, no_law
 
 
@@ -61,13 +61,7 @@ class MixerBlock(nn.Module):
         return x + self.across_channels(self.before_channels(x))
 
 
-@register(
-    name="mixer",
-    summary="MLP-Mixer: perceptrons across the tokens and across the channels, in turn",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
-)
+@register_trained("mixer", "MLP-Mixer: perceptrons across the tokens and across the channels, in turn")
 class Mixer(nn.Module):
     """Built for at most `tokens` tokens, of which any first ones may come; what `present` marks never matters.
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import choice, register
+from theodolite.nets.contract import choice, register_trained
 from theodolite.nets.parts.recurrent import Recurrent, runs_alone, start_uniformly
 
 
@@ -38,13 +38,7 @@ class RNNLayer(nn.Module):
         return torch.stack(states, dim=1)
 
 
-@register(
-    name="rnn",
-    summary="Elman network: tanh or relu of the input and the state before",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
-)
+@register_trained("rnn", "Elman network: tanh or relu of the input and the state before")
 def rnn(
     features: int = 4,
     outputs: int = 1,

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import positive, register
+from theodolite.nets.contract import positive, register_trained
 from theodolite.nets.parts.recurrent import Controller, Recurrent
 
 ACTIONS = ("push", "stay", "pop")
@@ -98,13 +98,7 @@ class Slide(torch.autograd.Function):
         return Slide.apply(*members), (0, 0)
 
 
-@register(
-    name="stack-rnn",
-    summary="Elman network that pushes to and pops from a differentiable stack",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
-)
+@register_trained("stack-rnn", "Elman network that pushes to and pops from a differentiable stack")
 def stack_rnn(
     features: int = 4,
     outputs: int = 1,

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.nets.contract import positive, register
+from theodolite.nets.contract import positive, register_trained
 from theodolite.nets.parts.residual import ResidualRecurrence
 from theodolite.nets.parts.scan import causal_window, decaying_sum, diagonal_system
 from theodolite.nets.transformer import check_blocks
@@ -85,12 +85,8 @@ class SelectiveSystem(nn.Module):
         return self.combine(found * self.norm)
 
 
-@register(
-    name="state-space",
-    summary="diagonal state-space layers, selective (as in Mamba-2) or fixed (S4D), computed in chunks",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
+@register_trained(
+    "state-space", "diagonal state-space layers, selective (as in Mamba-2) or fixed (S4D), computed in chunks"
 )
 def state_space(
     features: int = 4,

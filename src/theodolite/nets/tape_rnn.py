@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Complex, Float, Int
 from torch import Tensor, nn
 
-from theodolite.nets.contract import Symmetry, positive, register
+from theodolite.nets.contract import Symmetry, positive, register_trained
 from theodolite.nets.parts.recurrent import (
     Controller,
     recurrent_influence,
@@ -123,12 +123,8 @@ def input_lengths(
     return read.clamp(min=1), tokens.clamp(min=1)
 
 
-@register(
-    name="tape-rnn",
-    summary="Elman network that writes on a tape and moves along it by a cell or by the input's length",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
+@register_trained(
+    "tape-rnn", "Elman network that writes on a tape and moves along it by a cell or by the input's length"
 )
 class TapeRNN(nn.Module):
     """`depth` layers with a tape each, a circle of `tape` cells of `cell` numbers.

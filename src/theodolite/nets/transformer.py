@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import NetEntry, Symmetry, choice, nets, positive, register
+from theodolite.nets.contract import Symmetry, choice, positive, register_trained
 from theodolite.nets.parts.attention_weights import Weighing, softmax, weighing
 from theodolite.nets.parts.positions import Places, Turns, rotate
 from theodolite.theory.sensitivity import InfluenceLaw, attention_law, no_law
@@ -104,13 +104,10 @@ def check_blocks(depth: int, width: int, heads: int, block: str) -> None:
         raise BadInput(f"{heads} heads do not divide width {width}: choose a divisor of it")
 
 
-@register(
-    name="transformer",
-    summary="softmax Transformer, pre-norm, serial or parallel blocks, with or without positions and a causal mask",
-    kind="sequence",
-    polynomial=False,
+@register_trained(
+    "transformer",
+    "softmax Transformer, pre-norm, serial or parallel blocks, with or without positions and a causal mask",
     version=2,
-    defaults={"features": 4, "tokens": 8},
 )
 class Transformer(nn.Module):
     def __init__(
@@ -188,8 +185,7 @@ def attention_symmetries(positions: str, causal: bool) -> Mapping[str, Symmetry]
 
 def _variant(name: str, summary: str, **changed: str) -> None:
     """An entry of the same class with other defaults."""
-    defaults = {"features": 4, "tokens": 8, **changed}
-    nets.add(name, NetEntry(name, Transformer, summary, kind="sequence", polynomial=False, defaults=defaults))
+    register_trained(name, summary, **changed)(Transformer)
 
 
 _variant(

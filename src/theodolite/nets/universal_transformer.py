@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import Symmetry, positive, register
+from theodolite.nets.contract import Symmetry, positive, register_trained
 from theodolite.nets.parts.auxiliary import with_cost
 from theodolite.nets.parts.positions import Places, sinusoidal
 from theodolite.nets.transformer import (
@@ -41,12 +41,8 @@ class Pondering:
     left: Float[Tensor, "batch token 1"]
 
 
-@register(
-    name="universal-transformer",
-    summary="one Transformer block applied up to `depth` times, each token halting by itself",
-    kind="sequence",
-    polynomial=False,
-    defaults={"features": 4, "tokens": 8},
+@register_trained(
+    "universal-transformer", "one Transformer block applied up to `depth` times, each token halting by itself"
 )
 class UniversalTransformer(nn.Module):
     """`depth` is the largest number of steps; without `halting` every token takes them all.

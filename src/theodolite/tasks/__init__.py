@@ -1,77 +1,14 @@
-"""What a net is asked to express or learn: a generator and an independent slow solver, one file a task."""
+"""What a net is asked to express or learn: a generator and an independent slow solver, one file a task.
 
-from theodolite.tasks import (
-    binary_addition,
-    binary_multiplication,
-    boolean,
-    bracket_arithmetic,
-    composed,
-    compression,
-    counting_languages,
-    cycle_navigation,
-    decimal_addition,
-    dyck,
-    even_pairs,
-    fuzzy_recall,
-    linear_periodic,
-    majority,
-    missing_duplicate,
-    modular_arithmetic,
-    noisy_recall,
-    parity,
-    parity_check,
-    prescribed_rank,
-    random_circuit,
-    random_language,
-    rearranging,
-    recall,
-    sawtooth,
-    selective_copy,
-    solve_equation,
-    square_root,
-    stack_manipulation,
-    unbounded_dyck,
-    word_problem,
-)
+A file registers what it defines, and importing this folder registers all.
+"""
+
+import importlib
+import pkgutil
+
 from theodolite.tasks.contract import Batch, Task, TaskSpec, check_length, list_tasks, make_task, tasks
 
-__all__ = [
-    "Batch",
-    "Task",
-    "TaskSpec",
-    "binary_addition",
-    "binary_multiplication",
-    "boolean",
-    "bracket_arithmetic",
-    "check_length",
-    "composed",
-    "compression",
-    "counting_languages",
-    "cycle_navigation",
-    "decimal_addition",
-    "dyck",
-    "even_pairs",
-    "fuzzy_recall",
-    "linear_periodic",
-    "list_tasks",
-    "majority",
-    "make_task",
-    "missing_duplicate",
-    "modular_arithmetic",
-    "noisy_recall",
-    "parity",
-    "parity_check",
-    "prescribed_rank",
-    "random_circuit",
-    "random_language",
-    "rearranging",
-    "recall",
-    "sawtooth",
-    "selective_copy",
-    "solve_equation",
-    "square_root",
-    "stack_manipulation",
-    "tasks",
-    "unbounded_dyck",
-    "word_problem",
-]
+__all__ = ["Batch", "Task", "TaskSpec", "check_length", "list_tasks", "make_task", "tasks"]
+
+for _file in pkgutil.iter_modules(__path__, f"{__name__}."):
+    importlib.import_module(_file.name)
