@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -204,6 +206,18 @@ def test_a_negative_number_of_steps_is_refused():
 
 def test_the_example_in_the_docstring_runs():
     assert doctest.testmod(loop) == (0, 3)
+
+
+def test_training_does_not_wait_for_torchs_compiler():
+    code = (
+        "import sys, torch\n"
+        "from theodolite.training.loop import train\n"
+        "from theodolite.training.optimiser import Rates, Rule\n"
+        "loss = lambda w, _: w['w'].square().sum(1)\n"
+        "train({'w': torch.ones(2, 1)}, loss, steps=3, rule=Rule(), rates=Rates(0.1))\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.gpu

@@ -50,6 +50,7 @@ def test_captured_steps_give_the_weights_of_plain_ones(net, rule):
         one.train(rest, 15)
         found.append(weights(one))
         if batching.graphs:
+            assert one._step is not None
             assert one._step.captured is not None
             assert one._step.captured._graphs
             assert not one._step.captured._refused

@@ -274,6 +274,8 @@ def test_padding_a_batch_for_fewer_graphs_changes_no_move(net):
     assert len({b.inputs.shape for b, _ in padded}) < len({b.inputs.shape for b in drawn})
     plain, other = (program(pairing, RATES, SGD, Batching(3, batched=True)) for _ in range(2))
     for number, (batch, (wide, present)) in enumerate(zip(drawn, padded, strict=True), start=1):
+        assert plain._step is not None
+        assert other._step is not None
         plain._step.take((batch.inputs, batch.targets, batch.mask), number, 0, 3)
         told = (present,) if pairing.takes_present else ()
         other._step.take((wide.inputs, wide.targets, wide.mask, *told), number, 0, 3)

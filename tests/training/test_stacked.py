@@ -59,4 +59,4 @@ def test_members_of_one_seed_start_alike_and_no_draw_is_left_behind():
     assert not torch.equal(vectors[0], vectors[1])
     with seeded(6):
         other = build()
-    torch.testing.assert_close(net.named(vectors[1])["1.weight"].float(), other[1].weight.detach())
+    torch.testing.assert_close(net.named(vectors[1])["1.weight"].float(), other.get_parameter("1.weight").detach())

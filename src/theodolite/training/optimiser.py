@@ -2,7 +2,7 @@
 
 Members with equal rates stand next to each other, so one fused kernel updates each run of them, in one pass over
 memory. Where there are many runs, or the rule is not the kernel's, the same arithmetic is done tensor by tensor. It is
-that of `torch.optim.AdamW` and `torch.optim.SGD`, which take seconds to import.
+that of `torch.optim.AdamW` and `SGD`; the first of those to be made imports torch's compiler, which takes seconds.
 """
 
 # pyright: reportPrivateImportUsage=false
