@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput
 from theodolite.training import optimiser as module
-from theodolite.training.optimiser import Optimiser, Rates, Rule, clipped
+from theodolite.training.optimiser import Optimiser, Pace, Rates, Rule, clipped
 
 SHAPES = {"matrix": (3, 5), "vector": (4,), "scalar": (), "cube": (2, 3, 2)}
 MIXED = [Rates(1e-2, 0.0), Rates(3e-2, 0.1), Rates(1e-2, 0.1), Rates(3e-2, 0.1), Rates(3e-2, 0.1), Rates(1e-2, 0.0)]
@@ -68,7 +68,7 @@ def test_every_member_moves_as_torch_optim_moves_one(rule, borders, rates, dtype
             theirs[k].step()
         for start, stop in itertools.pairwise(borders):
             own = [g[start:stop] for g in gradients.values()]
-            mine.update(start, stop, own, torch.full((), float(step)))
+            mine.update(start, stop, own, Pace(torch.full((), float(step))))
     tolerance = 2e-6 if dtype == torch.float32 else 1e-13
     for k in range(6):
         for name, single in zip(SHAPES, singles[k], strict=True):
@@ -99,12 +99,14 @@ def test_the_order_of_memory_does_not_matter(laid, parameters, rule, borders):
         optimiser = Optimiser(rule, rates, own)
         for step, gradient in enumerate(gradients[:2], 1):
             for first, last in itertools.pairwise(borders):
-                optimiser.update(first, last, [LAYOUTS[layout](gradient)[first:last]], torch.full((), float(step)))
+                optimiser.update(
+                    first, last, [LAYOUTS[layout](gradient)[first:last]], Pace(torch.full((), float(step)))
+                )
         # Indexing may give another order than before; the moments have to follow.
         own = {"weight": LAYOUTS[own_layout](own["weight"][kept])}
         optimiser.keep(kept, own)
         for step, gradient in enumerate(gradients[2:], 3):
-            optimiser.update(0, 2, [LAYOUTS[layout](gradient[kept])], torch.full((), float(step)))
+            optimiser.update(0, 2, [LAYOUTS[layout](gradient[kept])], Pace(torch.full((), float(step))))
         results.append(own["weight"])
     torch.testing.assert_close(*results, rtol=1e-6, atol=1e-7)
     assert not torch.allclose(results[0], start[kept], atol=1e-3)
@@ -114,7 +116,7 @@ def test_the_order_of_memory_does_not_matter(laid, parameters, rule, borders):
 def test_expanded_gradients_do_not_matter_either():
     own = {"weight": torch.zeros(2, 3)}
     optimiser = Optimiser(Rule("sgd", momentum=0.0, clip=None), [Rates(1.0, 0.0)] * 2, own)
-    optimiser.update(0, 2, [torch.tensor([[1.0], [2.0]]).expand(2, 3)], torch.ones(()))
+    optimiser.update(0, 2, [torch.tensor([[1.0], [2.0]]).expand(2, 3)], Pace(torch.ones(())))
     assert own["weight"].tolist() == [[-1.0] * 3, [-2.0] * 3]
 
 
@@ -142,7 +144,7 @@ def test_early_epsilon_joins_the_root_before_the_bias_correction():
     own = {"weight": torch.tensor([[1.0, -2.0]], dtype=torch.float64)}
     expected = own["weight"] - 0.05 * math.sqrt(0.01) * gradient / (math.sqrt(0.01) * gradient.abs() + 0.5)
     rule = Rule(betas=(0.9, 0.99), epsilon=0.5, clip=None, early_epsilon=True)
-    Optimiser(rule, [Rates(0.05)], own).update(0, 1, [gradient], torch.ones(()))
+    Optimiser(rule, [Rates(0.05)], own).update(0, 1, [gradient], Pace(torch.ones(())))
     torch.testing.assert_close(own["weight"], expected, rtol=1e-12, atol=0)
 
 
@@ -158,7 +160,7 @@ def test_a_factor_of_the_rate_is_the_rate_times_it(early):
         own = {"weight": torch.ones(2, 3)}
         optimiser = Optimiser(rule, rates, own)
         for step, (gradient, factor) in enumerate(zip(gradients, factors, strict=True), 1):
-            optimiser.update(0, 2, [gradient], torch.full((), float(step)), factor)
+            optimiser.update(0, 2, [gradient], Pace(torch.full((), float(step)), factor))
         found.append(own["weight"])
     torch.testing.assert_close(found[0][1], found[1][1])  # without decay, which the rate would scale too
     assert not torch.equal(found[0][0], torch.ones(3))
@@ -171,10 +173,10 @@ def test_the_step_size_times_the_mean_gradient_is_how_far_an_entry_moved(rule):
     for step in range(1, 6):
         before = own["weight"].clone()
         gradient = torch.randn(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(step))
-        count = torch.full((), float(step))
-        optimiser.update(0, 3, [gradient], count)
+        pace = Pace(torch.full((), float(step)))
+        optimiser.update(0, 3, [gradient], pace)
         mean = optimiser.moments[0]["weight"] / (1 - 0.9**step)
-        torch.testing.assert_close(before - own["weight"], optimiser.step_size("weight", 0, 3, count) * mean)
+        torch.testing.assert_close(before - own["weight"], optimiser.step_size("weight", 0, 3, pace) * mean)
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
@@ -188,13 +190,13 @@ def test_members_that_are_kept_go_on_with_their_own_rates_and_moments(rule):
         own = drawn(6, torch.Generator().manual_seed(4), torch.float32)
         optimiser = Optimiser(rule, MIXED, own)
         for step, gradients in enumerate(before, 1):
-            optimiser.update(0, 6, gradients, torch.full((), float(step)))
+            optimiser.update(0, 6, gradients, Pace(torch.full((), float(step))))
         if regroup:
             own = {n: p[kept] for n, p in own.items()}
             optimiser.keep(kept, own)
         for step, gradients in enumerate(after, 5):
             chosen = [g[kept] for g in gradients] if regroup else gradients
-            optimiser.update(0, 3 if regroup else 6, chosen, torch.full((), float(step)))
+            optimiser.update(0, 3 if regroup else 6, chosen, Pace(torch.full((), float(step))))
         return own if regroup else {n: p[kept] for n, p in own.items()}
 
     whole, regrouped = run(False), run(True)
@@ -206,7 +208,7 @@ def test_members_that_are_kept_go_on_with_their_own_rates_and_moments(rule):
 def test_the_memory_of_the_parameters_is_updated_in_place():
     own = {"weight": torch.ones(2, 3)}
     place = own["weight"].data_ptr()
-    Optimiser(Rule("adamw"), [Rates(0.1, 0.0)] * 2, own).update(0, 1, [torch.ones(1, 3)], torch.ones(()))
+    Optimiser(Rule("adamw"), [Rates(0.1, 0.0)] * 2, own).update(0, 1, [torch.ones(1, 3)], Pace(torch.ones(())))
     assert own["weight"].data_ptr() == place
     assert own["weight"][1].tolist() == [1.0] * 3
     assert (own["weight"][0] < 1).all()

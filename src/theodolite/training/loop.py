@@ -58,7 +58,7 @@ def train(
     weights = {name: w.detach().clone(memory_format=torch.contiguous_format) for name, w in weights.items()}
     members = len(next(iter(weights.values())))
     own = [rates] * members if isinstance(rates, Rates) else list(rates)
-    factors = None if schedule is None else [schedule(number) for number in range(1, steps + 1)]
+    factors = [1.0 if schedule is None else schedule(number) for number in range(1, steps + 1)]
     gradients = LossGradients(weights, lambda w, batch, *_: loss(w, batch))
     step = Step(Optimiser(rule, own, weights), gradients, factors=factors, before=before, after=after, graphs=graphs)
     done, asked = 0, set(looks)

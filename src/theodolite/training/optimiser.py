@@ -10,6 +10,7 @@ that of `torch.optim.AdamW` and `SGD`; the first of those to be made imports tor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -71,11 +72,25 @@ class Rates:
             raise BadInput(f"weight decay must be 0 or more, not {self.weight_decay}")
 
 
-class Optimiser:
-    """Moments for stacked parameters, and their in-place update over a range of members.
+@dataclass(frozen=True)
+class Pace:
+    """Where training stands: the `number` of the step, from 1, on the parameters' device, the `factor` of the learning
+    rates, and the `corrections` of Adam's moments where they are known beforehand. On CUDA these are tensors of no
+    dimension, which a captured graph reads anew."""
 
-    `factor` multiplies the learning rates: a number, or a tensor of no dimension that a captured graph reads anew.
-    """
+    number: Tensor
+    factor: float | Tensor = 1.0
+    corrections: tuple[Any, Any] | None = None
+
+
+def corrections(betas: tuple[float, float], number: float) -> tuple[float, float]:
+    """√(1−β₂ᵗ)/(1−β₁ᵗ) and √(1−β₂ᵗ): what moments that started at 0 fall short by at step t."""
+    root = math.sqrt(1 - betas[1] ** number)
+    return root / (1 - betas[0] ** number), root
+
+
+class Optimiser:
+    """Moments for stacked parameters, and their in-place update over a range of members."""
 
     def __init__(self, rule: Rule, rates: Sequence[Rates], parameters: Mapping[str, Tensor]) -> None:
         self.rule = rule
@@ -84,32 +99,34 @@ class Optimiser:
             self.moments: list[dict[str, Tensor]] = []
         else:
             self.moments = [{n: torch.zeros_like(p) for n, p in parameters.items()} for _ in range(_MOMENTS[rule.name])]
+        like = next(iter(parameters.values()))
+        self._log_betas = torch.tensor(
+            [math.log(beta) if beta else -math.inf for beta in rule.betas], dtype=like.dtype, device=like.device
+        )
         self._take_rates(list(rates))
 
-    def update(
-        self, start: int, stop: int, gradients: list[Tensor], step: Tensor, factor: float | Tensor = 1.0
-    ) -> None:
-        """One step for members [start, stop). `step` counts from 1; its tensor lies on the parameters' device."""
+    def update(self, start: int, stop: int, gradients: list[Tensor], pace: Pace) -> None:
+        """One step for members [start, stop)."""
         if self.rule.clip is not None:
             gradients = clipped(gradients, self.rule.clip)
         if self.rule.early_epsilon or len(self._runs(start, stop)) > _RUNS:
-            self._move(start, stop, gradients, step, factor)
+            self._move(start, stop, gradients, pace)
         else:
-            self._move_fused(start, stop, gradients, step, factor)
+            self._move_fused(start, stop, gradients, pace)
 
     def lr(self, start: int, stop: int, factor: float | Tensor = 1.0) -> float | Tensor:
         """Of members [start, stop): one number where they share it, or one each."""
         alike = len(self._runs(start, stop)) == 1
         return (self.rates[start].lr if alike else self._lrs[start:stop]) * factor
 
-    def step_size(self, name: str, start: int, stop: int, step: Tensor, factor: float | Tensor = 1.0) -> float | Tensor:
+    def step_size(self, name: str, start: int, stop: int, pace: Pace) -> float | Tensor:
         """By what a unit of (the mean of) the gradient moves each entry of a parameter, after an update: what a
         proximal step has to shrink by. For SGD what a steady gradient moves it by, momentum included."""
         if self.rule.name == "sgd":
-            return _beside(self.lr(start, stop, factor), self.parameters[name]) / (1 - self.rule.momentum)
+            return _beside(self.lr(start, stop, pace.factor), self.parameters[name]) / (1 - self.rule.momentum)
         second = self.moments[1][name][start:stop]
-        _, root = _bias(self.rule.betas, step, second.dtype)
-        lr = _beside(self.lr(start, stop, factor), second)
+        _, root = self._corrections(pace)
+        lr = _beside(self.lr(start, stop, pace.factor), second)
         return lr * root / (second.sqrt() + self._epsilon(root))
 
     def keep(self, members: Tensor, parameters: Mapping[str, Tensor]) -> None:
@@ -132,7 +149,7 @@ class Optimiser:
             self._known_runs[start, stop] = [(members[0], members[-1] + 1) for members in groups]
         return self._known_runs[start, stop]
 
-    def _move_fused(self, start: int, stop: int, gradients: list[Tensor], step: Tensor, factor: float | Tensor) -> None:
+    def _move_fused(self, start: int, stop: int, gradients: list[Tensor], pace: Pace) -> None:
         gradients = [in_order(g, p[start:stop]) for g, p in zip(gradients, self.parameters.values(), strict=True)]
         for first, last in self._runs(start, stop):
             rates = self.rates[first]
@@ -146,8 +163,8 @@ class Optimiser:
                     moments[0],
                     moments[1],
                     [],
-                    [step] * len(parameters),
-                    lr=rates.lr * factor,  # pyright: ignore[reportArgumentType]
+                    [pace.number] * len(parameters),
+                    lr=rates.lr * pace.factor,  # pyright: ignore[reportArgumentType]
                     beta1=self.rule.betas[0],
                     beta2=self.rule.betas[1],
                     weight_decay=rates.weight_decay,
@@ -162,18 +179,21 @@ class Optimiser:
                     moments[0] if moments else [],
                     weight_decay=rates.weight_decay,
                     momentum=self.rule.momentum,
-                    lr=rates.lr * factor,  # pyright: ignore[reportArgumentType]
+                    lr=rates.lr * pace.factor,  # pyright: ignore[reportArgumentType]
                     dampening=0.0,
                     nesterov=False,
                     maximize=False,
                     is_first_step=False,  # moments start at 0, and with no dampening that is the same
                 )
 
-    def _move(self, start: int, stop: int, gradients: list[Tensor], step: Tensor, factor: float | Tensor) -> None:
+    def _move(self, start: int, stop: int, gradients: list[Tensor], pace: Pace) -> None:
         """What the kernels compute, in a few operations for all members whatever their rates, and early ε."""
-        parameters = [p.detach()[start:stop] for p in self.parameters.values()]
-        moments = [[m[start:stop] for m in kind.values()] for kind in self.moments]
-        lrs = [_beside(self.lr(start, stop, factor), p) for p in parameters]
+        gradients = [
+            straight(in_order(g, p[start:stop])) for g, p in zip(gradients, self.parameters.values(), strict=True)
+        ]
+        parameters = [straight(p.detach()[start:stop]) for p in self.parameters.values()]
+        moments = [[straight(m[start:stop]) for m in kind.values()] for kind in self.moments]
+        lrs = [_beside(self.lr(start, stop, pace.factor), p) for p in parameters]
         decays = None
         if any(r.weight_decay for r in self.rates[start:stop]):
             decays = [_beside(self._decays[start:stop], p) for p in parameters]
@@ -193,24 +213,25 @@ class Optimiser:
             torch._foreach_lerp_(first, gradients, 1 - beta1)
             torch._foreach_mul_(second, beta2)
             torch._foreach_addcmul_(second, gradients, gradients, 1 - beta2)
-            bias, root = _bias(self.rule.betas, step, second[0].dtype)
+            ratio, root = self._corrections(pace)
             below = torch._foreach_sqrt(second)
             torch._foreach_add_(below, self._epsilon(root))
             moves = torch._foreach_div(first, below)
-            torch._foreach_mul_(moves, _common([lr * (root / bias) for lr in lrs]))
+            torch._foreach_mul_(moves, _common([lr * ratio for lr in lrs]))
         torch._foreach_sub_(parameters, moves)
+
+    def _corrections(self, pace: Pace) -> tuple[Any, Any]:
+        if pace.corrections is not None:
+            return pace.corrections
+        if not pace.number.is_cuda:
+            return corrections(self.rule.betas, float(pace.number))
+        left = -torch.expm1(pace.number * self._log_betas)  # 1 − βᵗ, exact where βᵗ is near 1, without a transfer
+        root = left[1].sqrt()
+        return root / left[0], root
 
     def _epsilon(self, root: float | Tensor) -> Any:
         """What is added to √v, which is not corrected for its bias."""
         return self.rule.epsilon if self.rule.early_epsilon else self.rule.epsilon * root
-
-
-def _bias(betas: tuple[float, float], step: Tensor, dtype: torch.dtype) -> tuple[Any, Any]:
-    """Of the first moment, and the root of the second's: without a transfer, and exact where β₂ᵗ is near 1."""
-    if not step.is_cuda:
-        return 1 - betas[0] ** float(step), (1 - betas[1] ** float(step)) ** 0.5
-    count = step.double()
-    return (1 - betas[0] ** count).to(dtype), (1 - betas[1] ** count).sqrt().to(dtype)
 
 
 def _beside(values: float | Tensor, like: Tensor) -> Any:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from theodolite.training.cuda_graphs import CapturedSteps, Tensors
-from theodolite.training.optimiser import Optimiser
+from theodolite.training.optimiser import Optimiser, Pace, corrections
 
 Weights = dict[str, Tensor]  # (member, …)
 Loss = Callable[[Mapping[str, Tensor], Tensors], Tensor]  # of weights and a batch: one per member
@@ -20,7 +20,7 @@ After = Callable[[Weights, StepSize], None]
 
 class Step:
     """`before` changes gradients before the update, or weights in place; `after` changes the weights in place. Both
-    are part of what is captured. `factors` of the learning rate are those of steps 1, 2, …; None leaves it alone."""
+    are part of what is captured. `factors` of the learning rate are those of steps 1, 2, … where they are known."""
 
     def __init__(
         self,
@@ -34,11 +34,15 @@ class Step:
     ) -> None:
         self.optimiser, self._gradients = optimiser, gradients
         self._before, self._after = before, after
-        device = next(iter(optimiser.parameters.values())).device
+        like = next(iter(optimiser.parameters.values()))
+        device = like.device
         self._number = torch.zeros((), device=device)
         self._factors = factors
+        self._steady = factors is not None and all(factor == 1.0 for factor in factors)
         if factors is not None and device.type == "cuda":
-            self._table = torch.tensor([0.0, *factors], device=device)
+            betas = optimiser.rule.betas
+            rows = [(factor, *corrections(betas, number)) for number, factor in enumerate(factors, start=1)]
+            self._table = torch.tensor([(0.0, 0.0, 0.0), *rows], dtype=like.dtype, device=device)
         self.captured = CapturedSteps(device) if graphs and device.type == "cuda" else None
 
     def take(self, batch: Tensors, number: int, start: int, stop: int) -> None:
@@ -51,21 +55,22 @@ class Step:
 
     def _run(self, batch: Tensors, start: int, stop: int) -> None:
         gradients = self._gradients(batch, start, stop)
-        optimiser, factor = self.optimiser, self._factor()
+        optimiser, pace = self.optimiser, self._pace()
         with torch.no_grad():
             if self._before is not None:
-                gradients = self._before(self._weights(start, stop), gradients, optimiser.lr(start, stop, factor))
-            optimiser.update(start, stop, gradients, self._number, factor)
+                gradients = self._before(self._weights(start, stop), gradients, optimiser.lr(start, stop, pace.factor))
+            optimiser.update(start, stop, gradients, pace)
             if self._after is not None:
-                size = lambda name: optimiser.step_size(name, start, stop, self._number, factor)
+                size = lambda name: optimiser.step_size(name, start, stop, pace)
                 self._after(self._weights(start, stop), size)
 
-    def _factor(self) -> float | Tensor:
+    def _pace(self) -> Pace:
         if self._factors is None:
-            return 1.0
-        if self._number.is_cuda:
-            return self._table.index_select(0, self._number.long().view(1)).squeeze(0)
-        return self._factors[int(self._number) - 1]
+            return Pace(self._number)
+        if not self._number.is_cuda:
+            return Pace(self._number, self._factors[int(self._number) - 1])
+        factor, ratio, root = self._table.index_select(0, self._number.long().view(1)).squeeze(0).unbind()
+        return Pace(self._number, 1.0 if self._steady else factor, (ratio, root))
 
     def _weights(self, start: int, stop: int) -> Weights:
         return {n: p.detach()[start:stop] for n, p in self.optimiser.parameters.items()}
