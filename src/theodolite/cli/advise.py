@@ -6,7 +6,7 @@ import json as json_text
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, grouped
 from theodolite.cli.options import print_json
@@ -18,25 +18,21 @@ if TYPE_CHECKING:
 @grouped
 def advise(
     output: Computing,
-    config: Annotated[
-        Path | None, typer.Argument(help="A Hugging Face config.json, or the folder that holds it.")
-    ] = None,
+    config: Annotated[Path | None, Argument(help="A Hugging Face config.json, or the folder that holds it.")] = None,
     params: Annotated[
-        str | None, typer.Option(help="Choose a shape for this many parameters, embeddings included: 64k, 1.3e9.")
+        str | None, Option(help="Choose a shape for this many parameters, embeddings included: 64k, 1.3e9.")
     ] = None,
-    vocab: Annotated[int | None, typer.Option(help="With --params: size of the vocabulary; 256 for bytes.")] = None,
+    vocab: Annotated[int | None, Option(help="With --params: size of the vocabulary; 256 for bytes.")] = None,
     modality: Annotated[
-        str | None, typer.Option(help="language, image or bytes; the configuration's own, or language.")
+        str | None, Option(help="language, image or bytes; the configuration's own, or language.")
     ] = None,
     embedding_rank: Annotated[
-        int | None, typer.Option(help="Rank of the input embedding, where it is below the width.")
+        int | None, Option(help="Rank of the input embedding, where it is below the width.")
     ] = None,
-    context: Annotated[
-        int | None, typer.Option(help="Tokens of context to compute costs at; up to 2048 by default.")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the depth-width plane to this file, .svg or .html.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder to write the advised config.json into.")] = None,
-    measure: Annotated[bool, typer.Option("--measure", help="Time both shapes on the device too.")] = False,
+    context: Annotated[int | None, Option(help="Tokens of context to compute costs at; up to 2048 by default.")] = None,
+    plot: Annotated[Path | None, Option(help="Draw the depth-width plane to this file, .svg or .html.")] = None,
+    out: Annotated[Path | None, Option("--out", help="Folder to write the advised config.json into.")] = None,
+    measure: Annotated[bool, Option("--measure", help="Time both shapes on the device too.")] = False,
     device: Device = "cpu",
 ) -> None:
     """Judge a model's depth, width and heads before it is trained, or choose them for a budget of parameters."""

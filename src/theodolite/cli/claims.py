@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, Site, grouped
 from theodolite.cli.options import Json, print_json, progress_bar, provenance
@@ -38,19 +39,18 @@ def list_(json: Json = False) -> None:
 def check(
     site: Site,
     output: Computing,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims such as T4.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Check every claim.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if a claim fails.")] = False,
+    ids: Annotated[list[str] | None, Argument(metavar="[ID]...", help="Claims such as T4.")] = None,
+    all_: Annotated[bool, Option("--all", help="Check every claim.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Exit 1 if a claim fails.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Keep what is finished there, and the scoreboard as report.html."),
+        Option("--out", metavar="DIR", help="Keep what is finished there, and the scoreboard as report.html."),
     ] = None,
     workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes side by side; one per core with --all, else this one alone."),
+        int | None, Option(min=1, help="Processes side by side; one per core with --all, else this one alone.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option("--markdown", metavar="FILE", help="Write it as a page of text, such as claims.md.")
+        Path | None, Option("--markdown", metavar="FILE", help="Write it as a page of text, such as claims.md.")
     ] = None,
     device: Device = "cpu",
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from theodolite.cli.groups import Output, grouped
 from theodolite.cli.options import print_json
@@ -15,15 +15,13 @@ from theodolite.cli.options import print_json
 def compare(
     output: Output,
     first: Annotated[
-        str, typer.Argument(metavar="A", help="The baseline: a net's name, or KEY=VALUE,… such as lstm,width=16.")
+        str, Argument(metavar="A", help="The baseline: a net's name, or KEY=VALUE,… such as lstm,width=16.")
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="What is compared with it, named likewise.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the store that 'theodolite learn' wrote to.")] = Path(
-        "runs"
-    ),
-    task: Annotated[str | None, typer.Option(help="Only these tasks, with commas between them.")] = None,
+    second: Annotated[str, Argument(metavar="B", help="What is compared with it, named likewise.")],
+    out: Annotated[Path, Option("--out", help="Folder of the store that 'theodolite learn' wrote to.")] = Path("runs"),
+    task: Annotated[str | None, Option(help="Only these tasks, with commas between them.")] = None,
     metric: Annotated[
-        str, typer.Option(help="accuracy, unseen (at lengths never trained on) or steps (to solve it).")
+        str, Option(help="accuracy, unseen (at lengths never trained on) or steps (to solve it).")
     ] = "accuracy",
 ) -> None:
     """Compare trained members pair by pair with a baseline, task by task, with intervals.

@@ -6,76 +6,56 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from theodolite.cli.groups import Computing, Device, Seed, grouped
-from theodolite.cli.options import parse_arguments, print_json, progress_bar
+from theodolite.cli.options import panel, parse_arguments, print_json, progress_bar
 
-_EXACT, _TRAINING = "Exact rank", "Training"
+_exact, _training = panel("Exact rank"), panel("Training")
 
 
 @grouped
 def degree(
     output: Computing,
-    budget: Annotated[
-        str, typer.Option(help="Square matrices to spend on blocks; several with commas: 12,24,36.")
-    ] = "12",
+    budget: Annotated[str, Option(help="Square matrices to spend on blocks; several with commas: 12,24,36.")] = "12",
     width: Annotated[
-        int | None,
-        typer.Option(help="Numbers in a layer: a matrix is width × width; 4, or 2 for attention and mixer."),
+        int | None, Option(help="Numbers in a layer: a matrix is width × width; 4, or 2 for attention and mixer.")
     ] = None,
     family: Annotated[
-        str, typer.Option(help="fully-connected, attention, mixer, or file.py:Name of a net with a degree.")
+        str, Option(help="fully-connected, attention, mixer, or file.py:Name of a net with a degree.")
     ] = "fully-connected",
-    matrices: Annotated[
-        str, typer.Option(help="How many a block of degree d has: d-1, d, d+1, or all three counts.")
-    ] = "d",
+    matrices: Annotated[str, Option(help="How many a block of degree d has: d-1, d, d+1, or all three counts.")] = "d",
     degrees: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Degrees to compare: 2,3,4; those from 2 to 6 that divide the budget otherwise. Real ones are for "
             "--train, which also takes those given here that do not divide."
         ),
     ] = None,
     mixed: Annotated[
-        bool, typer.Option("--mixed", help="Add the best networks of mixed degrees (of --degrees), in several orders.")
+        bool, Option("--mixed", help="Add the best networks of mixed degrees (of --degrees), in several orders.")
     ] = False,
     inputs: Annotated[
-        int | None,
-        typer.Option(help="Fully connected and file.py:Name: inputs on each side; half the width otherwise."),
+        int | None, Option(help="Fully connected and file.py:Name: inputs on each side; half the width otherwise.")
     ] = None,
     tokens: Annotated[
-        int | None, typer.Option(help="Attention and mixer: tokens in all; 2, or as many as the width.")
+        int | None, Option(help="Attention and mixer: tokens in all; 2, or as many as the width.")
     ] = None,
     max_points: Annotated[
         int | None,
-        typer.Option(
-            rich_help_panel=_EXACT,
-            help="Points a side at most, ranks above being lower bounds only; 2048 unless given, fewer for wide nets.",
+        _exact(
+            help="Points a side at most, ranks above being lower bounds only; 2048 unless given, fewer for wide nets."
         ),
     ] = None,
-    repeats: Annotated[
-        int, typer.Option(rich_help_panel=_EXACT, help="Fresh primes, weights and points that must agree.")
-    ] = 3,
-    train: Annotated[
-        bool, typer.Option("--train", rich_help_panel=_TRAINING, help="Train networks of these degrees too.")
-    ] = False,
-    task: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=_TRAINING, help="prescribed-rank unless given; digits and diabetes too."),
-    ] = None,
+    repeats: Annotated[int, _exact(help="Fresh primes, weights and points that must agree.")] = 3,
+    train: Annotated[bool, _training("--train", help="Train networks of these degrees too.")] = False,
+    task: Annotated[str | None, _training(help="prescribed-rank unless given; digits and diabetes too.")] = None,
     task_arg: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--task-arg", metavar="KEY=VALUE", rich_help_panel=_TRAINING, help="A field of the task; may be repeated."
-        ),
+        list[str] | None, _training("--task-arg", metavar="KEY=VALUE", help="A field of the task; may be repeated.")
     ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(rich_help_panel=_TRAINING, help="Trained networks per degree; 8 unless given.")
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(rich_help_panel=_TRAINING, help="Steps of training; 1,000 unless given.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for degree.json and degree.svg.")] = None,
+    seeds: Annotated[int | None, _training(help="Trained networks per degree; 8 unless given.")] = None,
+    steps: Annotated[int | None, _training(help="Steps of training; 1,000 unless given.")] = None,
+    out: Annotated[Path | None, Option("--out", help="Folder for degree.json and degree.svg.")] = None,
     seed: Seed = 0,
     device: Device = "cpu",
 ) -> None:

@@ -10,61 +10,45 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Seed, grouped
-from theodolite.cli.options import print_json, progress_bar, provenance
+from theodolite.cli.options import panel, print_json, progress_bar, provenance
 from theodolite.errors import BadInput
 
-_TABLE, _BOX = "Tables", "Black boxes"
+_table, _box = panel("Tables"), panel("Black boxes")
 _MOST_VARIABLES = 1_000  # every pair of them is looked at
 
 
 @grouped
 def discover(
     output: Computing,
-    data: Annotated[str, typer.Argument(help="A table (.csv, .tsv, .parquet) or file.py:function, a black box.")],
-    target: Annotated[
-        str | None, typer.Option(rich_help_panel=_TABLE, help="The column to explain by the others.")
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", rich_help_panel=_TABLE, help="Leave a column out; may be repeated."),
-    ] = None,
-    no_header: Annotated[
-        bool,
-        typer.Option("--no-header", rich_help_panel=_TABLE, help="The file has no names; they become x1, x2, …"),
-    ] = False,
+    data: Annotated[str, Argument(help="A table (.csv, .tsv, .parquet) or file.py:function, a black box.")],
+    target: Annotated[str | None, _table(help="The column to explain by the others.")] = None,
+    drop: Annotated[list[str] | None, _table(metavar="NAME", help="Leave a column out; may be repeated.")] = None,
+    no_header: Annotated[bool, _table("--no-header", help="The file has no names; they become x1, x2, …")] = False,
     ranges: Annotated[
         list[str] | None,
-        typer.Option(
+        _box(
             "--range",
             metavar="[NAME=]LOW:HIGH",
-            rich_help_panel=_BOX,
             help="Where a variable lives, such as x1=0:1; without a name, all of them. May be repeated.",
         ),
     ] = None,
-    variables: Annotated[
-        str | None,
-        typer.Option(metavar="COUNT|NAME,…", rich_help_panel=_BOX, help="How many variables, or their names."),
-    ] = None,
-    graph_only: Annotated[
-        bool, typer.Option("--graph-only", rich_help_panel=_BOX, help="Find the graph and fit no network to it.")
-    ] = False,
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="Use so many rows, drawn at random; points of a black box.")
-    ] = None,
+    variables: Annotated[str | None, _box(metavar="COUNT|NAME,…", help="How many variables, or their names.")] = None,
+    graph_only: Annotated[bool, _box("--graph-only", help="Find the graph and fit no network to it.")] = False,
+    rows: Annotated[int | None, Option(min=1, help="Use so many rows, drawn at random; points of a black box.")] = None,
     effort: Annotated[
-        str, typer.Option(help="quick, standard or thorough fits; auto is quick below 500 rows, else standard.")
+        str, Option(help="quick, standard or thorough fits; auto is quick below 500 rows, else standard.")
     ] = "auto",
     seconds: Annotated[
-        float | None, typer.Option(min=1.0, help="End fitting about so long after the start, however far it is.")
+        float | None, Option(min=1.0, help="End fitting about so long after the start, however far it is.")
     ] = None,
     boosting: Annotated[
-        bool, typer.Option("--boosting/--no-boosting", help="Measure gradient boosting beside the networks.")
+        bool, Option("--boosting/--no-boosting", help="Measure gradient boosting beside the networks.")
     ] = True,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the graph, its drawing, the network and a report.")
+        Path | None, Option("--out", help="Folder for the graph, its drawing, the network and a report.")
     ] = None,
     seed: Seed = 0,
 ) -> None:

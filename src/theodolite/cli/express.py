@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from theodolite.cli.groups import Arguments, Computing, Seed, grouped
-from theodolite.cli.options import parse_arguments, print_json
+from theodolite.cli.options import labelled, parse_arguments, print_json
 
 if TYPE_CHECKING:
     from theodolite.witness.express import Expression
@@ -22,19 +22,16 @@ _ANSWERS = {
 @grouped
 def express(
     output: Computing,
-    task: Annotated[str, typer.Argument(help="A task (see 'theodolite tasks').")],
+    task: Annotated[str, Argument(help="A task (see 'theodolite tasks').")],
     net: Annotated[
         str,
-        typer.Option(
-            help="A built-in net, or threshold, nand, linear, recurrent-threshold, recurrent-tent, soft-attention."
-        ),
+        Option(help="A built-in net, or threshold, nand, linear, recurrent-threshold, recurrent-tent, soft-attention."),
     ],
     task_arg: Annotated[
-        list[str] | None,
-        typer.Option("--task-arg", metavar="KEY=VALUE", help="A field of the task; may be repeated."),
+        list[str] | None, Option("--task-arg", metavar="KEY=VALUE", help="A field of the task; may be repeated.")
     ] = None,
     arg: Arguments = None,
-    samples: Annotated[int | None, typer.Option(min=1, help="Inputs to draw where not all can be looked at.")] = None,
+    samples: Annotated[int | None, Option(min=1, help="Inputs to draw where not all can be looked at.")] = None,
     seed: Seed = 0,
 ) -> None:
     """Say whether an architecture can compute a task, with explicit weights that are checked on its inputs.
@@ -58,7 +55,6 @@ def express(
 
 def _show(result: Expression) -> None:
     from rich.console import Console
-    from rich.table import Table as Grid
     from rich.text import Text
 
     console = Console(highlight=False)
@@ -80,9 +76,7 @@ def _show(result: Expression) -> None:
     if result.source:
         lines.append(("source", result.source))
     console.print(f"{result.task} ({fields}) by {result.net}", style="bold", markup=False)
-    grid = Grid(show_header=False, box=None, padding=(0, 1, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = labelled(gap=1)
     for name, text in lines:
         grid.add_row(f"  {name}", Text(text))
     console.print(grid)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, Seed, grouped
-from theodolite.cli.options import numbers, parse_arguments, print_json
+from theodolite.cli.options import labelled, numbers, panel, parse_arguments, print_json
 
 if TYPE_CHECKING:
     from theodolite.instruments.fixed_points.fixed_points import FixedPoints
 
-_SAMPLING = "Sampling"
+_sampling = panel("Sampling")
 
 
 @grouped
@@ -21,24 +21,22 @@ def fixed_points(
     output: Computing,
     map: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="file.py:Name, a function of z (or of z and x) or an nn.Module; or logistic, tent, henon, rotation, "
             "newton, linear, tanh."
         ),
     ],
-    size: Annotated[int | None, typer.Option(min=1, help="Numbers in z; a named map knows its own.")] = None,
-    x: Annotated[str | None, typer.Option(help="Numbers handed to the map as x: 0.5,1,−2.")] = None,
+    size: Annotated[int | None, Option(min=1, help="Numbers in z; a named map knows its own.")] = None,
+    x: Annotated[str | None, Option(help="Numbers handed to the map as x: 0.5,1,−2.")] = None,
     arg: Annotated[
-        list[str] | None, typer.Option("--arg", metavar="KEY=VALUE", help="An argument of the map; may be repeated.")
+        list[str] | None, Option("--arg", metavar="KEY=VALUE", help="An argument of the map; may be repeated.")
     ] = None,
-    within: Annotated[str | None, typer.Option(help="Starts are drawn from this range in every entry: -1,1.")] = None,
-    starts: Annotated[int, typer.Option(min=2, rich_help_panel=_SAMPLING, help="How many starts.")] = 32,
-    steps: Annotated[int, typer.Option(min=1, rich_help_panel=_SAMPLING, help="Applications of the map.")] = 2000,
-    tolerance: Annotated[
-        float, typer.Option(rich_help_panel=_SAMPLING, help="A change below this, relative to 1 + |z|, is none.")
-    ] = 1e-9,
+    within: Annotated[str | None, Option(help="Starts are drawn from this range in every entry: -1,1.")] = None,
+    starts: Annotated[int, _sampling(min=2, help="How many starts.")] = 32,
+    steps: Annotated[int, _sampling(min=1, help="Applications of the map.")] = 2000,
+    tolerance: Annotated[float, _sampling(help="A change below this, relative to 1 + |z|, is none.")] = 1e-9,
     basin: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw which start ends where, over two entries of z, as .svg.")
+        Path | None, Option(metavar="FILE", help="Draw which start ends where, over two entries of z, as .svg.")
     ] = None,
     seed: Seed = 0,
     device: Device = "cpu",
@@ -77,11 +75,8 @@ def fixed_points(
 
 def _show(name: str, found: FixedPoints, basin: Path | None) -> None:
     from rich.console import Console
-    from rich.table import Table as Grid
 
-    grid = Grid(show_header=False, box=None, padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = labelled()
     grid.add_row("map", f"{name} ({found.size} {'number' if found.size == 1 else 'numbers'})")
     said = f"period {found.period}" if found.outcome == "period" else found.outcome
     shares = ", ".join(f"{share:.0%} {what}" for what, share in found.shares.items())

@@ -9,29 +9,27 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
-import typer
+from typer import Option
 
-from theodolite.cli.options import Json, parse_arguments, prepare, shape_arguments
+from theodolite.cli.options import Json, panel, parse_arguments, prepare, shape_arguments
 
 if TYPE_CHECKING:
     from theodolite.lab.engines.by_name import Cluster
 
-_SHAPE, _RUNNING = "Shape of the net", "Running"
+_shape, _running = panel("Shape of the net"), panel("Running")
 
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every draw.")]
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:1.")]
+Seed = Annotated[int, Option("--seed", min=0, help="Seed of every draw.")]
+Device = Annotated[str, Option("--device", help="cpu, cuda or cuda:1.")]
 Arguments = Annotated[
-    list[str] | None, typer.Option("--arg", metavar="KEY=VALUE", help="Any other argument of the net; may be repeated.")
+    list[str] | None, Option("--arg", metavar="KEY=VALUE", help="Any other argument of the net; may be repeated.")
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(
-        "--workers", min=1, rich_help_panel=_RUNNING, help="Processes; one per core, 1 on CUDA, all that fit on ray."
-    ),
+    _running("--workers", min=1, help="Processes; one per core, 1 on CUDA, all that fit on ray."),
 ]
 WorkerThreads = Annotated[
     int | None,
-    typer.Option("--threads", min=1, rich_help_panel=_RUNNING, help="CPU threads per worker; cores over workers."),
+    _running("--threads", min=1, help="CPU threads per worker; cores over workers."),
 ]
 
 
@@ -39,25 +37,23 @@ WorkerThreads = Annotated[
 class Output:
     json: Json = False
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log what is done; show tracebacks of internal errors.")
+        bool, Option("--verbose", "-v", help="Log what is done; show tracebacks of internal errors.")
     ] = False
-    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write the log to this file too.")] = None
+    log_file: Annotated[Path | None, Option("--log-file", help="Write the log to this file too.")] = None
 
 
 @dataclass(frozen=True)
 class Computing(Output):
     """Of a command that computes in this process."""
 
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="CPU threads; torch's own choice otherwise.")
-    ] = None
+    threads: Annotated[int | None, Option("--threads", min=1, help="CPU threads; torch's own choice otherwise.")] = None
 
 
 @dataclass(frozen=True)
 class Shape:
-    depth: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Number of layers.")] = None
-    width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token in a layer.")] = None
-    heads: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Attention heads per layer.")] = None
+    depth: Annotated[int | None, _shape(help="Number of layers.")] = None
+    width: Annotated[int | None, _shape(help="Numbers per token in a layer.")] = None
+    heads: Annotated[int | None, _shape(help="Attention heads per layer.")] = None
     arg: Arguments = None
 
     def arguments(self, **named: Any) -> dict[str, Any]:
@@ -71,34 +67,24 @@ class Site:
 
     engine: Annotated[
         str,
-        typer.Option(
+        _running(
             "--engine",
-            rich_help_panel=_RUNNING,
             help="local (this machine), streams (one process, side by side on a GPU), ray, slurm or slurm-local.",
         ),
     ] = "local"
     address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            rich_help_panel=_RUNNING,
-            help="With ray: the cluster's head, or auto; else one starts.",
-        ),
+        str | None, _running(metavar="HOST:PORT", help="With ray: the cluster's head, or auto; else one starts.")
     ] = None
     slurm: Annotated[
         list[str] | None,
-        typer.Option(
+        _running(
             "--slurm",
             metavar="KEY=VALUE",
-            rich_help_panel=_RUNNING,
             help="With slurm: an option of its jobs, such as partition=gpu or time=120 (minutes); may be repeated.",
         ),
     ] = None
     shared: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", rich_help_panel=_RUNNING, help="With slurm: a folder that every node sees; in --out."
-        ),
+        Path | None, _running(metavar="DIR", help="With slurm: a folder that every node sees; in --out.")
     ] = None
 
     @property

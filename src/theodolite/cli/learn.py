@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from theodolite.cli.groups import Device, Output, Seed, Shape, Site, Workers, WorkerThreads, grouped
-from theodolite.cli.options import numbers, parse_arguments, print_json, progress_bar
+from theodolite.cli.options import numbers, panel, parse_arguments, print_json, progress_bar
 from theodolite.errors import CellsFailed
 
 if TYPE_CHECKING:
     from theodolite.bench.learn import Learning
     from theodolite.lab.campaign import Failure
 
-_SHAPE, _TRAINING, _EVALUATION, _RUNNING = "Shape of the net", "Training", "Evaluation", "Running"
+_shape, _training = panel("Shape of the net"), panel("Training")
+_evaluation, _running = panel("Evaluation"), panel("Running")
 
 
 @grouped
@@ -23,67 +24,43 @@ def learn(
     shape: Shape,
     site: Site,
     output: Output,
-    net: Annotated[str, typer.Option(help="Nets with commas between them: built-in ones or file.py:Name.")],
-    task: Annotated[str, typer.Option(help="Tasks with commas between them (see 'theodolite tasks').")],
-    seeds: Annotated[int, typer.Option(help="Members per net, task and rates.")] = 8,
-    lr: Annotated[
-        str, typer.Option(rich_help_panel=_TRAINING, help="Learning rates with commas between them.")
-    ] = "1e-3",
-    weight_decay: Annotated[str, typer.Option(rich_help_panel=_TRAINING, help="Weight decays, likewise.")] = "0",
-    steps: Annotated[int, typer.Option(rich_help_panel=_TRAINING, help="Steps at most; who solves it stops.")] = 2000,
-    batch: Annotated[int, typer.Option(rich_help_panel=_TRAINING, help="Fresh rows per member and step.")] = 64,
-    optimiser: Annotated[str, typer.Option(rich_help_panel=_TRAINING, help="adamw or sgd.")] = "adamw",
-    momentum: Annotated[float, typer.Option(rich_help_panel=_TRAINING, help="Of sgd.")] = 0.9,
-    clip: Annotated[float, typer.Option(rich_help_panel=_TRAINING, help="Largest gradient norm; 0 for none.")] = 1.0,
-    to_the_end: Annotated[
-        bool, typer.Option("--to-the-end", rich_help_panel=_TRAINING, help="Train on after solving the task.")
-    ] = False,
-    params: Annotated[
-        str | None, typer.Option(rich_help_panel=_SHAPE, help="Parameters per net, such as 64k: sets the width.")
-    ] = None,
+    net: Annotated[str, Option(help="Nets with commas between them: built-in ones or file.py:Name.")],
+    task: Annotated[str, Option(help="Tasks with commas between them (see 'theodolite tasks').")],
+    seeds: Annotated[int, Option(help="Members per net, task and rates.")] = 8,
+    lr: Annotated[str, _training(help="Learning rates with commas between them.")] = "1e-3",
+    weight_decay: Annotated[str, _training(help="Weight decays, likewise.")] = "0",
+    steps: Annotated[int, _training(help="Steps at most; who solves it stops.")] = 2000,
+    batch: Annotated[int, _training(help="Fresh rows per member and step.")] = 64,
+    optimiser: Annotated[str, _training(help="adamw or sgd.")] = "adamw",
+    momentum: Annotated[float, _training(help="Of sgd.")] = 0.9,
+    clip: Annotated[float, _training(help="Largest gradient norm; 0 for none.")] = 1.0,
+    to_the_end: Annotated[bool, _training("--to-the-end", help="Train on after solving the task.")] = False,
+    params: Annotated[str | None, _shape(help="Parameters per net, such as 64k: sets the width.")] = None,
     task_arg: Annotated[
         list[str] | None,
-        typer.Option(
-            "--task-arg", metavar="KEY=VALUE", help="A field of the task; TASK.KEY=VALUE for one of several tasks."
-        ),
+        Option("--task-arg", metavar="KEY=VALUE", help="A field of the task; TASK.KEY=VALUE for one of several tasks."),
     ] = None,
     unseen: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=_EVALUATION, help="Lengths beyond training: 41-500, 41-500/20, 50,100 or none."),
+        str | None, _evaluation(help="Lengths beyond training: 41-500, 41-500/20, 50,100 or none.")
     ] = None,
-    every: Annotated[int | None, typer.Option(rich_help_panel=_EVALUATION, help="Steps between evaluations.")] = None,
-    rows: Annotated[int, typer.Option(rich_help_panel=_EVALUATION, help="Rows per length in an evaluation.")] = 32,
+    every: Annotated[int | None, _evaluation(help="Steps between evaluations.")] = None,
+    rows: Annotated[int, _evaluation(help="Rows per length in an evaluation.")] = 32,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", rich_help_panel=_EVALUATION, help="Evaluate these weights, without training."),
+        Path | None, _evaluation(metavar="FILE", help="Evaluate these weights, without training.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", rich_help_panel=_RUNNING, help="Folder of the store; what it has is not run again.")
-    ] = Path("runs"),
+    out: Annotated[Path, _running("--out", help="Folder of the store; what it has is not run again.")] = Path("runs"),
     keep_weights: Annotated[
-        bool,
-        typer.Option("--keep-weights", rich_help_panel=_RUNNING, help="Keep every member's weights in the folder."),
+        bool, _running("--keep-weights", help="Keep every member's weights in the folder.")
     ] = False,
-    tensorboard: Annotated[
-        Path | None, typer.Option(metavar="DIR", rich_help_panel=_RUNNING, help="Write learning curves there too.")
-    ] = None,
+    tensorboard: Annotated[Path | None, _running(metavar="DIR", help="Write learning curves there too.")] = None,
     workers: Workers = None,
     threads: WorkerThreads = None,
     chunk: Annotated[
-        int | None,
-        typer.Option(
-            min=1, rich_help_panel=_RUNNING, help="Members per batched call; 1 is the plain loop; else tried."
-        ),
+        int | None, _running(min=1, help="Members per batched call; 1 is the plain loop; else tried.")
     ] = None,
-    save_every: Annotated[
-        float, typer.Option(min=0, rich_help_panel=_RUNNING, help="Seconds between checkpoints of what runs.")
-    ] = 20.0,
-    fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", rich_help_panel=_RUNNING, help="Stop at the first cell that fails.")
-    ] = False,
-    max_failures: Annotated[
-        int | None, typer.Option(min=1, rich_help_panel=_RUNNING, help="Stop after this many failed cells.")
-    ] = None,
+    save_every: Annotated[float, _running(min=0, help="Seconds between checkpoints of what runs.")] = 20.0,
+    fail_fast: Annotated[bool, _running("--fail-fast", help="Stop at the first cell that fails.")] = False,
+    max_failures: Annotated[int | None, _running(min=1, help="Stop after this many failed cells.")] = None,
     seed: Seed = 0,
     device: Device = "cpu",
 ) -> None:

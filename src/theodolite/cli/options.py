@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,17 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Column
+from rich.table import Column, Table
+from typer import Option
 
 from theodolite.errors import BadInput
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON document on stdout and nothing else there.")]
+
+
+def panel(title: str) -> Callable[..., Any]:
+    """`typer.Option` for the options that a command's help shows under this title."""
+    return functools.partial(Option, rich_help_panel=title)
 
 
 def prepare(threads: int | None, verbose: bool, log_file: Path | None) -> None:
@@ -76,6 +83,12 @@ def shape_arguments(named: Mapping[str, Any], pairs: Sequence[str] | None) -> di
 
 def print_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def labelled(gap: int = 2) -> Table:
+    """A table of labels and texts without a head or lines, to be filled row by row."""
+    label, text = Column(no_wrap=True), Column(overflow="fold")
+    return Table(label, text, show_header=False, box=None, padding=(0, gap, 0, 0))
 
 
 def provenance(device: str, engine: str = "local") -> dict[str, str]:

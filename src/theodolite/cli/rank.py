@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, Seed, Shape, grouped
-from theodolite.cli.options import print_json, progress_bar
+from theodolite.cli.options import labelled, panel, print_json, progress_bar
 
 if TYPE_CHECKING:
     from theodolite.instruments.rank.result import RankResult
 
-_SHAPE, _SAMPLING = "Shape of the net", "Sampling"
+_shape, _sampling = panel("Shape of the net"), panel("Sampling")
 
 
 _SCALES = {"size": "root mean square", "spread": "standard deviation"}
@@ -23,49 +23,34 @@ _SCALES = {"size": "root mean square", "spread": "standard deviation"}
 def rank(
     shape: Shape,
     output: Computing,
-    net: Annotated[str, typer.Argument(help="A built-in net (see 'theodolite nets') or file.py:Name.")],
-    mode: Annotated[
-        str, typer.Option(help="exact (polynomial nets), epsilon (any net) or grid (templates).")
-    ] = "exact",
+    net: Annotated[str, Argument(help="A built-in net (see 'theodolite nets') or file.py:Name.")],
+    mode: Annotated[str, Option(help="exact (polynomial nets), epsilon (any net) or grid (templates).")] = "exact",
     partition: Annotated[
-        str, typer.Option(help="left-right, interleaved, or two lists of places from 0: 0,1|2,3.")
+        str, Option(help="left-right, interleaved, or two lists of places from 0: 0,1|2,3.")
     ] = "left-right",
-    tokens: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Length of the input.")] = None,
-    features: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Numbers per token, or in all.")] = None,
-    attention_width: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Width per head.")] = None,
-    embedding_rank: Annotated[
-        int | None, typer.Option(rich_help_panel=_SHAPE, help="Rank of the map from features to width.")
-    ] = None,
-    degree: Annotated[int | None, typer.Option(rich_help_panel=_SHAPE, help="Degree of a block.")] = None,
-    token: Annotated[int | None, typer.Option(help="Token whose output is read; the last one otherwise.")] = None,
-    entry: Annotated[int, typer.Option(help="Output entry that is read.")] = 0,
-    epsilon: Annotated[float | None, typer.Option(help="Relative error of mode epsilon; 0.01 unless given.")] = None,
-    templates: Annotated[int | None, typer.Option(help="Template vectors of mode grid; 2 unless given.")] = None,
-    points: Annotated[
-        int | None, typer.Option(rich_help_panel=_SAMPLING, help="A fixed number of points per side.")
-    ] = None,
-    max_points: Annotated[
-        int | None, typer.Option(rich_help_panel=_SAMPLING, help="Stop growing here, with a lower bound only.")
-    ] = None,
-    repeats: Annotated[
-        int | None, typer.Option(rich_help_panel=_SAMPLING, help="Fresh primes, weights and points; 3 unless given.")
-    ] = None,
-    prime: Annotated[int | None, typer.Option(rich_help_panel=_SAMPLING, help="Use this prime.")] = None,
+    tokens: Annotated[int | None, _shape(help="Length of the input.")] = None,
+    features: Annotated[int | None, _shape(help="Numbers per token, or in all.")] = None,
+    attention_width: Annotated[int | None, _shape(help="Width per head.")] = None,
+    embedding_rank: Annotated[int | None, _shape(help="Rank of the map from features to width.")] = None,
+    degree: Annotated[int | None, _shape(help="Degree of a block.")] = None,
+    token: Annotated[int | None, Option(help="Token whose output is read; the last one otherwise.")] = None,
+    entry: Annotated[int, Option(help="Output entry that is read.")] = 0,
+    epsilon: Annotated[float | None, Option(help="Relative error of mode epsilon; 0.01 unless given.")] = None,
+    templates: Annotated[int | None, Option(help="Template vectors of mode grid; 2 unless given.")] = None,
+    points: Annotated[int | None, _sampling(help="A fixed number of points per side.")] = None,
+    max_points: Annotated[int | None, _sampling(help="Stop growing here, with a lower bound only.")] = None,
+    repeats: Annotated[int | None, _sampling(help="Fresh primes, weights and points; 3 unless given.")] = None,
+    prime: Annotated[int | None, _sampling(help="Use this prime.")] = None,
     weights: Annotated[
-        str | None,
-        typer.Option(rich_help_panel=_SAMPLING, help="drawn (generic), or own: the net as it is built, as in epsilon."),
+        str | None, _sampling(help="drawn (generic), or own: the net as it is built, as in epsilon.")
     ] = None,
-    inputs: Annotated[
-        str | None, typer.Option(rich_help_panel=_SAMPLING, help="normal, uniform or signs, in mode epsilon.")
-    ] = None,
-    dtype: Annotated[
-        str | None, typer.Option(rich_help_panel=_SAMPLING, help="float64 or float32, in mode epsilon.")
-    ] = None,
+    inputs: Annotated[str | None, _sampling(help="normal, uniform or signs, in mode epsilon.")] = None,
+    dtype: Annotated[str | None, _sampling(help="float64 or float32, in mode epsilon.")] = None,
     relative_to: Annotated[
-        str | None, typer.Option("--relative-to", help="Epsilon mode: errors relative to the output's size or spread.")
+        str | None, Option("--relative-to", help="Epsilon mode: errors relative to the output's size or spread.")
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a certificate that 'theodolite verify' checks.")
+        Path | None, Option(metavar="FILE", help="Write a certificate that 'theodolite verify' checks.")
     ] = None,
     seed: Seed = 0,
     device: Device = "cpu",
@@ -116,13 +101,10 @@ def rank(
 
 def _show(result: RankResult, certificate: Path | None) -> None:
     from rich.console import Console
-    from rich.table import Table as Grid
 
     from theodolite.report.numbers import format_value
 
-    grid = Grid(show_header=False, box=None, padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = labelled()
     shape = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.shape.items())
     grid.add_row("net", f"{result.net} ({shape})")
     grid.add_row("partition", result.partition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, cast
 
-import typer
+from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, Seed, Site, grouped
 from theodolite.cli.options import print_json, progress_bar
@@ -17,29 +17,29 @@ def reproduce(
     site: Site,
     output: Computing,
     table: Annotated[
-        str, typer.Argument(help="Which published results: chomsky, universal-transformer, recall or failures.")
+        str, Argument(help="Which published results: chomsky, universal-transformer, recall or failures.")
     ] = "failures",
     only: Annotated[
-        str | None, typer.Option("--only", metavar="A,B", help="Experiments of it, such as parity-check,reverse.")
+        str | None, Option("--only", metavar="A,B", help="Experiments of it, such as parity-check,reverse.")
     ] = None,
     nets: Annotated[
-        str | None, typer.Option("--nets", metavar="A,B", help="Columns of a table that compares networks.")
+        str | None, Option("--nets", metavar="A,B", help="Columns of a table that compares networks.")
     ] = None,
     preset: Annotated[
-        str, typer.Option(help="quick (minutes on a CPU) or full (as near to the paper as a GPU gets).")
+        str, Option(help="quick (minutes on a CPU) or full (as near to the paper as a GPU gets).")
     ] = "quick",
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Networks trained for each setting, at each learning rate.")
+        int | None, Option(min=1, help="Networks trained for each setting, at each learning rate.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps of training instead of the preset's number.")] = None,
+    steps: Annotated[int | None, Option(min=1, help="Steps of training instead of the preset's number.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Keep what is finished there; it is not run again.")
+        Path | None, Option("--out", metavar="DIR", help="Keep what is finished there; it is not run again.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes side by side; this one alone, all that fit on ray.")
+        int | None, Option(min=1, help="Processes side by side; this one alone, all that fit on ray.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option("--markdown", metavar="FILE", help="Write the table to this file too.")
+        Path | None, Option("--markdown", metavar="FILE", help="Write the table to this file too.")
     ] = None,
     seed: Seed = 0,
     device: Device = "cpu",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from theodolite.cli.groups import Output, grouped
 from theodolite.cli.options import print_json
@@ -21,22 +22,18 @@ _STDOUT = "-"
 @grouped
 def runs(
     output: Output,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the store that 'theodolite learn' wrote to.")] = Path(
-        "runs"
-    ),
-    net: Annotated[str | None, typer.Option(help="Only these nets, with commas between them.")] = None,
-    task: Annotated[str | None, typer.Option(help="Only these tasks, with commas between them.")] = None,
-    status: Annotated[str | None, typer.Option(help="Only members that are solved, unsolved or diverged.")] = None,
+    out: Annotated[Path, Option("--out", help="Folder of the store that 'theodolite learn' wrote to.")] = Path("runs"),
+    net: Annotated[str | None, Option(help="Only these nets, with commas between them.")] = None,
+    task: Annotated[str | None, Option(help="Only these tasks, with commas between them.")] = None,
+    status: Annotated[str | None, Option(help="Only members that are solved, unsolved or diverged.")] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Only members with this value, such as lr=0.001; may be repeated."),
+        Option(metavar="KEY=VALUE", help="Only members with this value, such as lr=0.001; may be repeated."),
     ] = None,
-    members: Annotated[bool, typer.Option("--members", help="One line per member, not per net and task.")] = False,
-    failures: Annotated[
-        bool, typer.Option("--failures", help="What could not be run; with -v the tracebacks.")
-    ] = False,
+    members: Annotated[bool, Option("--members", help="One line per member, not per net and task.")] = False,
+    failures: Annotated[bool, Option("--failures", help="What could not be run; with -v the tracebacks.")] = False,
     csv: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write one line per member to this file; - is stdout.")
+        str | None, Option(metavar="FILE", help="Write one line per member to this file; - is stdout.")
     ] = None,
 ) -> None:
     """List what was trained: how many members solved what, or each of them, also as CSV or JSON."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from theodolite.cli.groups import Computing, Device, Seed, Shape, grouped
-from theodolite.cli.options import print_json, progress_bar
+from theodolite.cli.options import labelled, print_json, progress_bar
 
 if TYPE_CHECKING:
     from theodolite.instruments.gradient.signal import Signal
@@ -19,26 +19,21 @@ _SHAPE, _OTHER = "Shape of the net", "Classes other than parity"
 def signal(
     shape: Shape,
     output: Computing,
-    net: Annotated[str, typer.Option(help="A built-in net (see 'theodolite nets') or file.py:Name.")] = "mlp",
+    net: Annotated[str, Option(help="A built-in net (see 'theodolite nets') or file.py:Name.")] = "mlp",
     family: Annotated[
-        str,
-        typer.Option(
-            "--class", help="parity, linear-periodic, random, graph, scrambled, or file.py:Name of a function."
-        ),
+        str, Option("--class", help="parity, linear-periodic, random, graph, scrambled, or file.py:Name of a function.")
     ] = "parity",
-    bits: Annotated[int, typer.Option(min=1, help="Bits, or dimensions, of the input.")] = 10,
-    loss: Annotated[str, typer.Option(help="square, hinge (also called margin) or logistic.")] = "square",
+    bits: Annotated[int, Option(min=1, help="Bits, or dimensions, of the input.")] = 10,
+    loss: Annotated[str, Option(help="square, hinge (also called margin) or logistic.")] = "square",
     subclass: Annotated[
-        str, typer.Option(help="Which parities: all, degree=3, prefixes, or subsets of bits: 0,1|2,4,5.")
+        str, Option(help="Which parities: all, degree=3, prefixes, or subsets of bits: 0,1|2,4,5.")
     ] = "all",
-    draws: Annotated[int, typer.Option(min=1, help="Draws of the weights that are averaged over.")] = 1,
-    members: Annotated[int, typer.Option(rich_help_panel=_OTHER, min=2, help="Functions drawn from the class.")] = 256,
-    radius: Annotated[float, typer.Option(rich_help_panel=_OTHER, help="Norm of v in cos⟨v, x⟩.")] = 4.0,
-    inputs: Annotated[
-        str | None, typer.Option(rich_help_panel=_OTHER, help="cube (all ±1 bits) or normal (drawn).")
-    ] = None,
-    samples: Annotated[int, typer.Option(rich_help_panel=_OTHER, min=32, help="Inputs that are drawn.")] = 16384,
-    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    draws: Annotated[int, Option(min=1, help="Draws of the weights that are averaged over.")] = 1,
+    members: Annotated[int, Option(rich_help_panel=_OTHER, min=2, help="Functions drawn from the class.")] = 256,
+    radius: Annotated[float, Option(rich_help_panel=_OTHER, help="Norm of v in cos⟨v, x⟩.")] = 4.0,
+    inputs: Annotated[str | None, Option(rich_help_panel=_OTHER, help="cube (all ±1 bits) or normal (drawn).")] = None,
+    samples: Annotated[int, Option(rich_help_panel=_OTHER, min=32, help="Inputs that are drawn.")] = 16384,
+    dtype: Annotated[str, Option(help="float32 or float64.")] = "float32",
     seed: Seed = 0,
     device: Device = "cpu",
 ) -> None:
@@ -77,9 +72,7 @@ def _show(result: Signal) -> None:
     from rich.console import Console
     from rich.table import Table as Grid
 
-    grid = Grid(show_header=False, box=None, padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = labelled()
     for label, text in _lines(result):
         grid.add_row(label, text)
     console = Console(highlight=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
+from typer import Argument, Option
 
 from theodolite.cli.groups import Arguments, Device, Output, Site, Workers, WorkerThreads, grouped
 from theodolite.cli.options import parse_arguments, print_json, progress_bar, provenance
@@ -19,25 +19,23 @@ def survey(
     site: Site,
     output: Output,
     nets: Annotated[
-        list[str] | None,
-        typer.Argument(help="Built-in nets or file.py:Name; the common architectures when left out."),
+        list[str] | None, Argument(help="Built-in nets or file.py:Name; the common architectures when left out.")
     ] = None,
     preset: Annotated[
-        str, typer.Option(help="quick (under 3 minutes on 2 cores), standard (under 30) or full (for a GPU).")
+        str, Option(help="quick (under 3 minutes on 2 cores), standard (under 30) or full (for a GPU).")
     ] = "quick",
     arg: Arguments = None,
     params: Annotated[
-        str | None, typer.Option(help="Parameters of built-in nets, such as 64k; as many as your net's otherwise.")
+        str | None, Option(help="Parameters of built-in nets, such as 64k; as many as your net's otherwise.")
     ] = None,
-    alone: Annotated[bool, typer.Option("--alone", help="Survey your net without built-in ones beside it.")] = False,
+    alone: Annotated[bool, Option("--alone", help="Survey your net without built-in ones beside it.")] = False,
     only: Annotated[
-        str | None,
-        typer.Option(metavar="SECTION,…", help="Only these sections, such as matrix or learnability,cost."),
+        str | None, Option(metavar="SECTION,…", help="Only these sections, such as matrix or learnability,cost.")
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", help="Folder for report.html and the store; what it has is not measured again.")
+        Path, Option("--out", help="Folder for report.html and the store; what it has is not measured again.")
     ] = Path("survey"),
-    tables: Annotated[bool, typer.Option("--tables", help="Print the report's tables, too.")] = False,
+    tables: Annotated[bool, Option("--tables", help="Print the report's tables, too.")] = False,
     workers: Workers = None,
     threads: WorkerThreads = None,
     device: Device = "cpu",

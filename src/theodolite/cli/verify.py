@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, grouped
 from theodolite.cli.options import print_json, progress_bar
@@ -14,10 +15,8 @@ from theodolite.cli.options import print_json, progress_bar
 @grouped
 def verify(
     output: Computing,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A certificate written by 'theodolite rank'.")],
-    net: Annotated[
-        str | None, typer.Option("--net", help="file.py:Name, for a certificate about a net of your own.")
-    ] = None,
+    file: Annotated[Path, Argument(metavar="FILE", help="A certificate written by 'theodolite rank'.")],
+    net: Annotated[str | None, Option("--net", help="file.py:Name, for a certificate about a net of your own.")] = None,
     device: Device = "cpu",
 ) -> None:
     """Check a certificate of a separation rank: exit 0 if it proves its lower bound, 1 if it is refused."""
