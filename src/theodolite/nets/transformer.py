@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -183,7 +184,7 @@ def attention_symmetries(positions: str, causal: bool) -> Mapping[str, Symmetry]
     }
 
 
-def _variant(name: str, summary: str, **changed: str) -> None:
+def _variant(name: str, summary: str, **changed: Any) -> None:
     """An entry of the same class with other defaults."""
     register_trained(name, summary, **changed)(Transformer)
 

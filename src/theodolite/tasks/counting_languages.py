@@ -9,13 +9,30 @@ from typing import ClassVar
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_length, check_training_lengths, tasks
-from theodolite.tasks.shared.strings import string_spec
+from theodolite.tasks.contract import Batch, TaskSpec, check_length, tasks
+from theodolite.tasks.shared.strings import Lengths, string_spec
+
+
+@dataclass(frozen=True)
+class CountedWord(Lengths):
+    """A prefix of a word of so many letters, each of them n times in a row."""
+
+    letters: ClassVar[int]
+
+    @property
+    def spec(self) -> TaskSpec:
+        return _spec(self.letters, self.shortest, self.longest)
+
+    def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
+        return _sample(self.letters, members, batch, check_length(self, length), generator)
+
+    def solve(self, row: Sequence[float]) -> Sequence[float]:
+        return _solve(self.letters, row)
 
 
 @tasks.register("anbn")
 @dataclass(frozen=True)
-class AnBn:
+class AnBn(CountedWord):
     """What may follow a prefix of the word aⁿbⁿ, said at the first marker: 0 = a or b, 1 = only b, 2 = its end.
 
     a a a b b # #   (length = 6, n = 3, one b missing; # is the marker)
@@ -26,30 +43,14 @@ class AnBn:
     `length` + 1 tokens.
     """
 
-    shortest: int = 1
-    longest: int = 40
-
     name: ClassVar[str] = "anbn"
     summary: ClassVar[str] = "what may follow a prefix of aⁿbⁿ"
-    version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        check_training_lengths(self.name, self.shortest, self.longest)
-
-    @property
-    def spec(self) -> TaskSpec:
-        return _spec(2, self.shortest, self.longest)
-
-    def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
-        return _sample(2, members, batch, check_length(self, length), generator)
-
-    def solve(self, row: Sequence[float]) -> Sequence[float]:
-        return _solve(2, row)
+    letters: ClassVar[int] = 2
 
 
 @tasks.register("anbncn")
 @dataclass(frozen=True)
-class AnBnCn:
+class AnBnCn(CountedWord):
     """What may follow a prefix of aⁿbⁿcⁿ, said at the first marker: 0 = a or b, 1 = only b, 2 = only c, 3 = its end.
 
     a a b b c # #   (length = 6, n = 2, one c missing; # is the marker)
@@ -59,25 +60,9 @@ class AnBnCn:
     one symbol of that, a quarter are any shorter ones. Markers fill the rest up to `length` + 1 tokens.
     """
 
-    shortest: int = 1
-    longest: int = 40
-
     name: ClassVar[str] = "anbncn"
     summary: ClassVar[str] = "what may follow a prefix of aⁿbⁿcⁿ"
-    version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        check_training_lengths(self.name, self.shortest, self.longest)
-
-    @property
-    def spec(self) -> TaskSpec:
-        return _spec(3, self.shortest, self.longest)
-
-    def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
-        return _sample(3, members, batch, check_length(self, length), generator)
-
-    def solve(self, row: Sequence[float]) -> Sequence[float]:
-        return _solve(3, row)
+    letters: ClassVar[int] = 3
 
 
 def _sample(letters: int, members: int, batch: int, length: int, generator: torch.Generator) -> Batch:

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_length, check_training_lengths, tasks
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.contract import Batch, TaskSpec, check_length, tasks
+from theodolite.tasks.shared.strings import Lengths, read_then_answer, string_spec
 
 
 @tasks.register("even-pairs")
 @dataclass(frozen=True)
-class EvenPairs:
+class EvenPairs(Lengths):
     """Parity of the number of places where a is followed by b or b by a, said at the marker: 0 for even, 1 for odd.
 
     a a b a #   (length = 4; # is the marker)
@@ -24,15 +24,8 @@ class EvenPairs:
     only the first and the last symbol decide.
     """
 
-    shortest: int = 1
-    longest: int = 40
-
     name: ClassVar[str] = "even-pairs"
     summary: ClassVar[str] = "whether ab and ba stand an odd number of times in a string"
-    version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        check_training_lengths(self.name, self.shortest, self.longest)
 
     @property
     def spec(self) -> TaskSpec:

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_length, check_training_lengths, tasks
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.contract import Batch, TaskSpec, check_length, tasks
+from theodolite.tasks.shared.strings import Lengths, read_then_answer, string_spec
 
 
 @tasks.register("parity-check")
 @dataclass(frozen=True)
-class ParityCheck:
+class ParityCheck(Lengths):
     """Whether `length` bits hold an odd number of ones, said at the marker after them.
 
     1 0 1 1 #   (length = 4; # is the marker)
@@ -23,15 +23,8 @@ class ParityCheck:
     The set-up of Delétang et al. 2022, "Neural Networks and the Chomsky Hierarchy", where it is a regular language.
     """
 
-    shortest: int = 1
-    longest: int = 40
-
     name: ClassVar[str] = "parity-check"
     summary: ClassVar[str] = "parity of a string of bits, read one after the other"
-    version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        check_training_lengths(self.name, self.shortest, self.longest)
 
     @property
     def spec(self) -> TaskSpec:

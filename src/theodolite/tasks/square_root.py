@@ -10,14 +10,14 @@ from typing import ClassVar
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_length, check_training_lengths, tasks
+from theodolite.tasks.contract import Batch, TaskSpec, check_length, tasks
 from theodolite.tasks.shared.positional import draw_positive, square_root
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.strings import Lengths, read_then_answer, string_spec
 
 
 @tasks.register("square-root")
 @dataclass(frozen=True)
-class SquareRoot:
+class SquareRoot(Lengths):
     """The square root of a number of `length` binary digits, rounded down; the most significant digit comes first.
 
     1 0 0 1 0 1 # # #   (length = 6; # is the marker: √37 = 6.08…)
@@ -27,15 +27,8 @@ class SquareRoot:
     2022, a context-sensitive task.
     """
 
-    shortest: int = 1
-    longest: int = 40
-
     name: ClassVar[str] = "square-root"
     summary: ClassVar[str] = "square root of a binary number, rounded down"
-    version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        check_training_lengths(self.name, self.shortest, self.longest)
 
     @property
     def spec(self) -> TaskSpec:

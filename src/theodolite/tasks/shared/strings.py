@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
-from theodolite.tasks.contract import Batch, TaskSpec
+from theodolite.tasks.contract import Batch, TaskSpec, check_training_lengths
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The fields of a task of which only the lengths of training can be set; a task derives from it."""
+
+    shortest: int = 1
+    longest: int = 40
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_training_lengths(self.name, self.shortest, self.longest)
 
 
 def string_spec(symbols: int, shortest: int, longest: int) -> TaskSpec:

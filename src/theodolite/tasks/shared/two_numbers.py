@@ -6,21 +6,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_length, check_training_lengths
+from theodolite.tasks.contract import Batch, TaskSpec, check_length
 from theodolite.tasks.shared.positional import count_digits, draw_positive, to_digits, to_number
+from theodolite.tasks.shared.strings import Lengths
 
 SIGN, MARKER = 2, 3  # tokens that follow the two digits
 END = 2  # an answer that follows the two digits
 
 
 @dataclass(frozen=True)
-class TwoNumbers(ABC):
+class TwoNumbers(Lengths, ABC):
     """`length` tokens are read: a number, a sign, a number, both with the least significant digit first.
 
     The set-up of Delétang et al. 2022. How many of the `length` − 1 digits the first number has is uniform; a number of
@@ -28,16 +28,6 @@ class TwoNumbers(ABC):
     with an end token; nothing after it is scored. Lengths 1 and 2 have no room for two numbers: the only one is the
     answer.
     """
-
-    shortest: int = 1
-    longest: int = 40
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        check_training_lengths(self.name, self.shortest, self.longest)
 
     @property
     def spec(self) -> TaskSpec:
