@@ -6,13 +6,4 @@ from theodolite.field.modulus import Modulus
 from theodolite.field.product import product
 from theodolite.field.tensor import FieldTensor
 
-__all__ = [
-    "Elimination",
-    "FieldTensor",
-    "Modulus",
-    "draw_prime",
-    "draw_residues",
-    "eliminate",
-    "product",
-    "rank",
-]
+__all__ = ["Elimination", "FieldTensor", "Modulus", "draw_prime", "draw_residues", "eliminate", "product", "rank"]

@@ -20,14 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from theodolite.claims.expressivity.failures.layers import ADAM_WITH_LARGE_EPSILON, affine, apply
-from theodolite.claims.tables.experiment import (
-    Experiment,
-    Part,
-    experiments,
-    read,
-    result,
-    shortened,
-)
+from theodolite.claims.tables.experiment import Experiment, Part, experiments, read, result, shortened
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.nets.contract import positive

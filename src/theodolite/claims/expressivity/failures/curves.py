@@ -23,14 +23,7 @@ import torch
 from torch import Tensor
 
 from theodolite.claims.expressivity.failures.layers import ADAM, affine, apply
-from theodolite.claims.tables.experiment import (
-    Experiment,
-    Part,
-    experiments,
-    read,
-    result,
-    shortened,
-)
+from theodolite.claims.tables.experiment import Experiment, Part, experiments, read, result, shortened
 from theodolite.claims.tables.failures_published import CONDITION, COVARIANCE
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput

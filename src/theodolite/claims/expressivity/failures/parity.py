@@ -14,14 +14,7 @@ import torch
 from torch import Tensor
 
 from theodolite.claims.expressivity.failures.layers import affine, apply, correct, hinge
-from theodolite.claims.tables.experiment import (
-    Experiment,
-    Part,
-    experiments,
-    read,
-    result,
-    shortened,
-)
+from theodolite.claims.tables.experiment import Experiment, Part, experiments, read, result, shortened
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.nets.contract import positive

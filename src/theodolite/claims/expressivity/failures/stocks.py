@@ -15,14 +15,7 @@ import torch
 from torch import Tensor
 
 from theodolite.claims.expressivity.failures.layers import ADAM_WITH_LARGE_EPSILON, affine
-from theodolite.claims.tables.experiment import (
-    Experiment,
-    Part,
-    experiments,
-    read,
-    result,
-    shortened,
-)
+from theodolite.claims.tables.experiment import Experiment, Part, experiments, read, result, shortened
 from theodolite.device import resolve_device
 from theodolite.nets.contract import positive
 from theodolite.training.loop import train

@@ -16,14 +16,7 @@ from theodolite.claims.expressivity.failures.images import SIZE, draw_lines
 from theodolite.claims.expressivity.failures.layers import ADAM_WITH_LARGE_EPSILON, apply, correct, hinge
 from theodolite.claims.expressivity.failures.tuple_net import combined, features, head, trunk
 from theodolite.claims.expressivity.failures.tuple_signal import TupleSignal
-from theodolite.claims.tables.experiment import (
-    Experiment,
-    Part,
-    experiments,
-    read,
-    result,
-    shortened,
-)
+from theodolite.claims.tables.experiment import Experiment, Part, experiments, read, result, shortened
 from theodolite.device import resolve_device
 from theodolite.nets.contract import positive
 from theodolite.training.loop import train
