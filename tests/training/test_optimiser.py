@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.training import optimiser as module
 from theodolite.training.optimiser import Optimiser, Pace, Rates, Rule, clipped
 
 SHAPES = {"matrix": (3, 5), "vector": (4,), "scalar": (), "cube": (2, 3, 2)}
@@ -28,7 +27,7 @@ RULES = {
 @pytest.fixture(params=["fused", "tensor by tensor"])
 def arithmetic(request, monkeypatch):
     """Both ways to compute the same rule, whatever the number of rates."""
-    monkeypatch.setattr(module, "_RUNS", 1_000 if request.param == "fused" else 0)
+    monkeypatch.setattr(Optimiser, "_fuses", lambda *_: request.param == "fused")
 
 
 def drawn(members: int, generator: torch.Generator, dtype: torch.dtype, scale: float = 1.0) -> dict[str, Tensor]:
@@ -177,6 +176,26 @@ def test_the_step_size_times_the_mean_gradient_is_how_far_an_entry_moved(rule):
         optimiser.update(0, 3, [gradient], pace)
         mean = optimiser.moments[0]["weight"] / (1 - 0.9**step)
         torch.testing.assert_close(before - own["weight"], optimiser.step_size("weight", 0, 3, pace) * mean)
+
+
+@pytest.mark.parametrize(
+    ("rule", "rates", "entries", "fused"),
+    [
+        (Rule(), 1, 1, True),
+        (Rule(early_epsilon=True), 1, 10_000, False),
+        (Rule(), 12, 1, False),
+        (Rule(), 12, 5_000, True),
+        (Rule("sgd"), 12, 1, False),
+    ],
+)
+def test_kernels_are_used_where_they_know_the_rule_and_pay(rule, rates, entries, fused, monkeypatch):
+    own = {"weight": torch.ones(12, entries)}
+    called = []
+    for name in ("_move", "_move_fused"):
+        monkeypatch.setattr(Optimiser, name, lambda *_, name=name: called.append(name))
+    optimiser = Optimiser(rule, [Rates(0.1 + k % rates) for k in range(12)], own)
+    optimiser.update(0, 12, [torch.ones(12, entries)], Pace(torch.ones(())))
+    assert called == ["_move_fused" if fused else "_move"]
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))

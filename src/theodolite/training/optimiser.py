@@ -23,7 +23,8 @@ from theodolite.errors import BadInput
 
 Name = Literal["adamw", "sgd"]
 _MOMENTS = {"adamw": 2, "sgd": 1}
-_RUNS = 8  # fused kernels, one for each run of equal rates, up to which they are faster than plain arithmetic
+_RUNS = {"cpu": 4, "cuda": 32}  # so many fused calls take no longer than plain arithmetic
+_WORTH = 4000  # entries of a tensor in a run: more calls than that are worth it, which pass over memory once
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,10 @@ class Optimiser:
         """One step for members [start, stop)."""
         if self.rule.clip is not None:
             gradients = clipped(gradients, self.rule.clip)
-        if self.rule.early_epsilon or len(self._runs(start, stop)) > _RUNS:
-            self._move(start, stop, gradients, pace)
-        else:
+        if self._fuses(start, stop):
             self._move_fused(start, stop, gradients, pace)
+        else:
+            self._move(start, stop, gradients, pace)
 
     def lr(self, start: int, stop: int, factor: float | Tensor = 1.0) -> float | Tensor:
         """Of members [start, stop): one number where they share it, or one each."""
@@ -148,6 +149,13 @@ class Optimiser:
             groups = [list(run) for _, run in groupby(range(start, stop), key=lambda i: self.rates[i])]
             self._known_runs[start, stop] = [(members[0], members[-1] + 1) for members in groups]
         return self._known_runs[start, stop]
+
+    def _fuses(self, start: int, stop: int) -> bool:
+        """Whether the kernels know the rule and are the faster way."""
+        runs, parameters = len(self._runs(start, stop)), list(self.parameters.values())
+        entries = sum(p.numel() for p in parameters) * (stop - start) // len(self.rates)
+        worth = entries >= _WORTH * runs * len(parameters)
+        return not self.rule.early_epsilon and (worth or runs <= _RUNS.get(parameters[0].device.type, 4))
 
     def _move_fused(self, start: int, stop: int, gradients: list[Tensor], pace: Pace) -> None:
         gradients = [in_order(g, p[start:stop]) for g, p in zip(gradients, self.parameters.values(), strict=True)]
