@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -81,13 +81,18 @@ class Pace:
 
     number: Tensor
     factor: float | Tensor = 1.0
-    corrections: tuple[Any, Any] | None = None
+    corrections: Corrections | None = None
 
 
-def corrections(betas: tuple[float, float], number: float) -> tuple[float, float]:
-    """√(1−β₂ᵗ)/(1−β₁ᵗ) and √(1−β₂ᵗ): what moments that started at 0 fall short by at step t."""
-    root = math.sqrt(1 - betas[1] ** number)
-    return root / (1 - betas[0] ** number), root
+class Corrections(NamedTuple):
+    """What Adam's moments, which start at 0, are multiplied by at step t: 1/(1−β₁ᵗ), and 1/√(1−β₂ᵗ) for √v."""
+
+    first: Any
+    root: Any
+
+    @staticmethod
+    def at(betas: tuple[float, float], number: float) -> Corrections:
+        return Corrections(1 / (1 - betas[0] ** number), 1 / math.sqrt(1 - betas[1] ** number))
 
 
 class Optimiser:
@@ -126,9 +131,11 @@ class Optimiser:
         if self.rule.name == "sgd":
             return _beside(self.lr(start, stop, pace.factor), self.parameters[name]) / (1 - self.rule.momentum)
         second = self.moments[1][name][start:stop]
-        _, root = self._corrections(pace)
+        root = self._corrections(pace).root
         lr = _beside(self.lr(start, stop, pace.factor), second)
-        return lr * root / (second.sqrt() + self._epsilon(root))
+        if self.rule.early_epsilon:
+            return lr / root / (second.sqrt() + self.rule.epsilon)
+        return lr / (second.sqrt() * root + self.rule.epsilon)
 
     def keep(self, members: Tensor, parameters: Mapping[str, Tensor]) -> None:
         """Only these members go on, with these parameters of theirs."""
@@ -159,8 +166,10 @@ class Optimiser:
 
     def _move_fused(self, start: int, stop: int, gradients: list[Tensor], pace: Pace) -> None:
         gradients = [in_order(g, p[start:stop]) for g, p in zip(gradients, self.parameters.values(), strict=True)]
+        lrs = (self._lrs * pace.factor).float() if isinstance(pace.factor, Tensor) else None
         for first, last in self._runs(start, stop):
             rates = self.rates[first]
+            lr: Any = rates.lr * pace.factor if lrs is None else lrs[first]
             parameters = [straight(p.detach()[first:last]) for p in self.parameters.values()]
             own = [straight(g[first - start : last - start]) for g in gradients]
             moments = [[straight(m[first:last]) for m in kind.values()] for kind in self.moments]
@@ -172,7 +181,7 @@ class Optimiser:
                     moments[1],
                     [],
                     [pace.number] * len(parameters),
-                    lr=rates.lr * pace.factor,  # pyright: ignore[reportArgumentType]
+                    lr=lr,
                     beta1=self.rule.betas[0],
                     beta2=self.rule.betas[1],
                     weight_decay=rates.weight_decay,
@@ -187,7 +196,7 @@ class Optimiser:
                     moments[0] if moments else [],
                     weight_decay=rates.weight_decay,
                     momentum=self.rule.momentum,
-                    lr=rates.lr * pace.factor,  # pyright: ignore[reportArgumentType]
+                    lr=lr,
                     dampening=0.0,
                     nesterov=False,
                     maximize=False,
@@ -221,25 +230,25 @@ class Optimiser:
             torch._foreach_lerp_(first, gradients, 1 - beta1)
             torch._foreach_mul_(second, beta2)
             torch._foreach_addcmul_(second, gradients, gradients, 1 - beta2)
-            ratio, root = self._corrections(pace)
+            correct = self._corrections(pace)
             below = torch._foreach_sqrt(second)
-            torch._foreach_add_(below, self._epsilon(root))
+            if self.rule.early_epsilon:
+                scale = correct.first / correct.root
+            else:
+                torch._foreach_mul_(below, correct.root)
+                scale = correct.first
+            torch._foreach_add_(below, self.rule.epsilon)
             moves = torch._foreach_div(first, below)
-            torch._foreach_mul_(moves, _common([lr * ratio for lr in lrs]))
+            torch._foreach_mul_(moves, _common([lr * scale for lr in lrs]))
         torch._foreach_sub_(parameters, moves)
 
-    def _corrections(self, pace: Pace) -> tuple[Any, Any]:
+    def _corrections(self, pace: Pace) -> Corrections:
         if pace.corrections is not None:
             return pace.corrections
         if not pace.number.is_cuda:
-            return corrections(self.rule.betas, float(pace.number))
+            return Corrections.at(self.rule.betas, float(pace.number))
         left = -torch.expm1(pace.number * self._log_betas)  # 1 − βᵗ, exact where βᵗ is near 1, without a transfer
-        root = left[1].sqrt()
-        return root / left[0], root
-
-    def _epsilon(self, root: float | Tensor) -> Any:
-        """What is added to √v, which is not corrected for its bias."""
-        return self.rule.epsilon if self.rule.early_epsilon else self.rule.epsilon * root
+        return Corrections(left[0].reciprocal(), left[1].rsqrt())
 
 
 def _beside(values: float | Tensor, like: Tensor) -> Any:
@@ -266,6 +275,7 @@ def straight(values: Tensor) -> Tensor:
 
 def clipped(gradients: Sequence[Tensor], norm: float) -> list[Tensor]:
     """Each member's gradient scaled to at most `norm`, as `torch.nn.utils.clip_grad_norm_` scales one net's."""
-    squares = torch.stack([g.reshape(len(g), -1).square().sum(dim=1) for g in gradients])
-    scale = (norm / (squares.sum(dim=0).sqrt() + 1e-6)).clamp(max=1.0)
+    norms = [torch.linalg.vector_norm(g.reshape(len(g), -1), dim=1) for g in gradients]
+    length = norms[0] if len(norms) == 1 else torch.linalg.vector_norm(torch.stack(norms), dim=0)
+    scale = (norm / (length + 1e-6)).clamp(max=1.0)
     return [g * scale.view(-1, *[1] * (g.dim() - 1)) for g in gradients]

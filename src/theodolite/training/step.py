@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from theodolite.training.cuda_graphs import CapturedSteps, Tensors
-from theodolite.training.optimiser import Optimiser, Pace, corrections
+from theodolite.training.optimiser import Corrections, Optimiser, Pace
 
 Weights = dict[str, Tensor]  # (member, …)
 Loss = Callable[[Mapping[str, Tensor], Tensors], Tensor]  # of weights and a batch: one per member
@@ -41,7 +41,7 @@ class Step:
         self._steady = factors is not None and all(factor == 1.0 for factor in factors)
         if factors is not None and device.type == "cuda":
             betas = optimiser.rule.betas
-            rows = [(factor, *corrections(betas, number)) for number, factor in enumerate(factors, start=1)]
+            rows = [(factor, *Corrections.at(betas, number)) for number, factor in enumerate(factors, start=1)]
             self._table = torch.tensor([(0.0, 0.0, 0.0), *rows], dtype=like.dtype, device=device)
         self.captured = CapturedSteps(device) if graphs and device.type == "cuda" else None
 
@@ -69,8 +69,8 @@ class Step:
             return Pace(self._number)
         if not self._number.is_cuda:
             return Pace(self._number, self._factors[int(self._number) - 1])
-        factor, ratio, root = self._table.index_select(0, self._number.long().view(1)).squeeze(0).unbind()
-        return Pace(self._number, 1.0 if self._steady else factor, (ratio, root))
+        factor, *known = self._table.index_select(0, self._number.long().view(1)).squeeze(0).unbind()
+        return Pace(self._number, 1.0 if self._steady else factor, Corrections(*known))
 
     def _weights(self, start: int, stop: int) -> Weights:
         return {n: p.detach()[start:stop] for n, p in self.optimiser.parameters.items()}
