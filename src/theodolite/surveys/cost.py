@@ -9,7 +9,7 @@ from theodolite.lab.cell import Cell, Row
 from theodolite.report import Answer, Column, Summary, Table
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Preset, Setting
+from theodolite.surveys.section import Preset, Section, Setting
 
 _QUESTION = "Can it run on in constant memory?"
 _TOKENS = {"quick": 32, "standard": 128, "full": 512}
@@ -45,13 +45,9 @@ _COLUMNS = (
 )
 
 
-class CostSection:
+class CostSection(Section):
     id = "cost"
     title = "Parameters, state and cost"
-    of_nets = True
-
-    def applies(self, _net: Candidate) -> str | None:
-        return None
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         assert net is not None

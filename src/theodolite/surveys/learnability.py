@@ -18,7 +18,7 @@ from theodolite.report import Answer, Band, Column, Figure, Line, Panel, Series,
 from theodolite.statistics.intervals import mean_interval
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Preset, Setting
+from theodolite.surveys.section import Preset, Section, Setting
 from theodolite.tasks.contract import Task, make_task, tasks
 from theodolite.training.pairing import task_sizes
 from theodolite.training.session import Schedule
@@ -106,12 +106,11 @@ _COLUMNS = (
 )
 
 
-class LearnabilitySection:
+class LearnabilitySection(Section):
     id = "learnability"
     title = "What training finds"
-    of_nets = True
 
-    def applies(self, net: Candidate) -> str | None:
+    def applies(self, net: Candidate, /) -> str | None:
         fitting = any(make_task(name, {}).spec.kind == net.kind for name in tasks)
         return None if fitting else f"no task gives what '{net.name}' reads, a {net.kind}"
 

@@ -18,7 +18,7 @@ from theodolite.nets.load import blueprint
 from theodolite.report import Answer, Board, Chart, Column, Square, Standing, Summary, Table
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Preset, Setting
+from theodolite.surveys.section import Preset, Section, Setting
 from theodolite.tasks.contract import Task, make_task
 from theodolite.training.pairing import task_sizes
 from theodolite.training.session import Schedule
@@ -90,12 +90,11 @@ _MEANING = (
 )
 
 
-class MatrixSection:
+class MatrixSection(Section):
     id = "matrix"
     title = "Expressible, signalled, learnt"
-    of_nets = True
 
-    def applies(self, net: Candidate) -> str | None:
+    def applies(self, net: Candidate, /) -> str | None:
         if net.polynomial and net.registered:
             return f"'{net.name}' is a polynomial, which other sections measure exactly"
         plan = blueprint(net.net, **net.given)

@@ -36,11 +36,11 @@ class Section(Protocol):
 
     id: str
     title: str
-    of_nets: bool
+    of_nets: bool = True
 
-    def applies(self, net: Candidate, /) -> str | None:
+    def applies(self, _net: Candidate, /) -> str | None:
         """None if the section can measure this net, otherwise the reason why not, as one clause."""
-        ...
+        return None
 
     def plan(self, net: Candidate | None, preset: Preset, /) -> Sequence[Cell | Row]:
         """The cells; empty where the preset has no room for them. A row stands for what is known to fail already.

@@ -9,7 +9,7 @@ from theodolite.lab.cell import Cell, Row
 from theodolite.report import Answer, Column, Figure, Panel, Series, Standing, Summary, Table
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Preset, Setting
+from theodolite.surveys.section import Preset, Section, Setting
 
 LADDER = (8, 16, 32, 64, 128, 256, 512)
 _QUESTION = "Can it feel one symbol in a long input?"
@@ -34,12 +34,11 @@ _COLUMNS = (
 )
 
 
-class SensitivitySection:
+class SensitivitySection(Section):
     id = "sensitivity"
     title = "One-symbol sensitivity"
-    of_nets = True
 
-    def applies(self, net: Candidate) -> str | None:
+    def applies(self, net: Candidate, /) -> str | None:
         return None if net.kind == "sequence" else f"'{net.name}' reads a vector, which has no length"
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:

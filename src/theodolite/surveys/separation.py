@@ -12,7 +12,7 @@ from theodolite.nets import nets
 from theodolite.report import Answer, Column, Figure, Panel, Series, Standing, Summary, Table
 from theodolite.surveys.answers import by_net, failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Preset, Setting
+from theodolite.surveys.section import Preset, Section, Setting
 
 _PARTITIONS = ("left-right", "interleaved")
 _ARGUMENTS = ("depth", "width", "heads", "degree", "tokens", "features")
@@ -84,12 +84,11 @@ _SWEEPS: dict[str, dict[str, dict[str, list[dict[str, int]]]]] = {
 _SWEEPS["full"] = _SWEEPS["standard"]  # the same nets with more points, so that fewer ranks stay lower bounds
 
 
-class SeparationRankSection:
+class SeparationRankSection(Section):
     id = "separation-rank"
     title = "Separation rank, exact"
-    of_nets = True
 
-    def applies(self, net: Candidate) -> str | None:
+    def applies(self, net: Candidate, /) -> str | None:
         if not net.polynomial:
             return f"'{net.name}' is not polynomial, so its rank is measured to within ε"
         return None

@@ -13,7 +13,7 @@ from theodolite.report import Answer, Column, Figure, Panel, Series, Standing, S
 from theodolite.statistics.intervals import mean_interval
 from theodolite.surveys.answers import by_net, failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Preset, Setting
+from theodolite.surveys.section import Preset, Section, Setting
 
 _PARTITIONS = ("left-right", "interleaved")
 _TIES = "Can it tie the halves of its input together?"
@@ -45,13 +45,9 @@ _COLUMNS = (
 )
 
 
-class SpectrumSection:
+class SpectrumSection(Section):
     id = "spectrum"
     title = "Separation rank within ε"
-    of_nets = True
-
-    def applies(self, _net: Candidate) -> str | None:
-        return None
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         assert net is not None

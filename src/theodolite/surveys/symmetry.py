@@ -10,7 +10,7 @@ from theodolite.lab.cell import Cell, Row
 from theodolite.report import Answer, Column, Standing, Summary, Table
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Preset, Setting
+from theodolite.surveys.section import Preset, Section, Setting
 
 _QUESTIONS = {
     "translation": "Can it treat all places alike?",
@@ -45,13 +45,9 @@ _COLUMNS = (
 )
 
 
-class SymmetrySection:
+class SymmetrySection(Section):
     id = "symmetry"
     title = "Symmetries"
-    of_nets = True
-
-    def applies(self, _net: Candidate) -> str | None:
-        return None
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         assert net is not None

@@ -91,7 +91,7 @@ def list_tasks() -> list[dict[str, Any]]:
                 "name": name,
                 **asdict(task.spec),
                 "score": task.spec.score,
-                "arguments": _arguments(task),
+                "arguments": settings(task),
                 "summary": task.summary,
                 "version": task.version,
             }
@@ -102,7 +102,7 @@ def list_tasks() -> list[dict[str, Any]]:
 def make_task(name: str, arguments: Mapping[str, Any]) -> Task:
     """The registered task with these fields; an unknown field and a value of another type are refused."""
     kind = tasks[name]
-    defaults = _arguments(kind())
+    defaults = settings(kind())
     values = {}
     for argument, value in arguments.items():
         if argument not in defaults:
@@ -140,7 +140,8 @@ def check_training_lengths(name: str, shortest: int, longest: int) -> None:
         raise BadInput(f"longest={longest} is below shortest={shortest} in the task '{name}': use {shortest} or more")
 
 
-def _arguments(task: Task) -> dict[str, Any]:
+def settings(task: Task) -> dict[str, Any]:
+    """The fields of a task with their values."""
     return {f.name: getattr(task, f.name) for f in fields(cast("Any", task))}
 
 

@@ -12,8 +12,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
+from theodolite.nets.parts.as_vector import AsVector
 from theodolite.registry import unknown
-from theodolite.tasks.contract import Task
+from theodolite.tasks.contract import Task, settings
 from theodolite.theory.boolean import parity_dnf_terms, parity_units
 from theodolite.witness.boolean_tasks import (
     OnSigns,
@@ -21,7 +22,6 @@ from theodolite.witness.boolean_tasks import (
     dnf_circuit,
     equality_forms,
     parity_circuit,
-    settings,
     single_unit,
 )
 from theodolite.witness.circuit import Circuit
@@ -175,17 +175,6 @@ class RecurrentThreshold(nn.Module):
         return torch.stack(said, dim=1)
 
 
-class _BitByBit(nn.Module):
-    """The entries of a vector one after the other; what is said at the last is the answer."""
-
-    def __init__(self, net: nn.Module) -> None:
-        super().__init__()
-        self.net = net
-
-    def forward(self, x: Float[Tensor, "batch bit"]) -> Float[Tensor, "batch output"]:
-        return self.net(x.unsqueeze(-1))[:, -1]
-
-
 @constructs("recurrent-threshold")
 def recurrent(task: Task, _shape: Mapping[str, Any]) -> Witness | None:
     """Parity of all bits, read one after the other, in two units for any number of bits."""
@@ -194,7 +183,7 @@ def recurrent(task: Task, _shape: Mapping[str, Any]) -> Witness | None:
         write, answer = torch.cat([torch.zeros(1, 2), 2 * spread]), torch.tensor([0.0, -1.0])
         net: nn.Module = RecurrentThreshold(torch.tensor([[0.0, 1.0, 0.0]]), 0.0, write, answer)
     elif task.name == "parity" and settings(task)["relevant"] == task.spec.features:
-        net = _BitByBit(RecurrentThreshold(torch.tensor([[-0.5]]), 0.5, -2 * spread, torch.tensor([1.0])))
+        net = AsVector(RecurrentThreshold(torch.tensor([[-0.5]]), 0.5, -2 * spread, torch.tensor([1.0])))
     else:
         return None
     source = "XOR of the bit and the parity so far, the same units at every step"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, cast
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.tasks.contract import Task
+from theodolite.tasks.contract import Task, settings
 from theodolite.witness.circuit import Circuit, Gate
 from theodolite.witness.dnf import minimal_dnf
 from theodolite.witness.gates import parity
@@ -32,11 +31,6 @@ class OnSigns(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch bit"]) -> Float[Tensor, "batch output"]:
         return 1.0 - 2.0 * self.network((1.0 - x) / 2.0)
-
-
-def settings(task: Task) -> dict[str, Any]:
-    """The fields of a task with their values."""
-    return {f.name: getattr(task, f.name) for f in fields(cast("Any", task))}
 
 
 def parity_circuit(task: Task, form: str) -> Circuit:

@@ -13,10 +13,9 @@ from theodolite.nets.load import blueprint
 from theodolite.nets.size import count_parameters
 from theodolite.registry import unknown
 from theodolite.tasks.boolean import FUNCTIONS
-from theodolite.tasks.contract import Task, make_task, tasks
+from theodolite.tasks.contract import Task, make_task, settings, tasks
 from theodolite.witness import attention_nets, boolean_nets
 from theodolite.witness.attention_nets import REMARKS
-from theodolite.witness.boolean_tasks import settings
 from theodolite.witness.contract import Impossible, Witness, architectures, constructions
 from theodolite.witness.domain import MOST_INPUTS, SAMPLES
 from theodolite.witness.registered_nets.boolean_programs import too_large

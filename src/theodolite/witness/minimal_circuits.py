@@ -13,6 +13,7 @@ from theodolite.registry import unknown
 
 MOST_BITS = 3
 _HELD = 1 << 23  # names of sets held before equal ones are dropped
+_Pairs = Mapping[str, Callable[[np.ndarray, np.ndarray, int], np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -21,39 +22,30 @@ class _Basis:
     nothing, and a function costs as much as its negation."""
 
     summary: str
-    pairs: Mapping[str, Callable[[np.ndarray, np.ndarray, int], np.ndarray]]
+    pairs: _Pairs
     single: bool  # a negation is a gate
     literals: bool
     most_bits: int = MOST_BITS
 
 
+_AND_OR: _Pairs = {"and": lambda a, b, full: a & b, "or": lambda a, b, full: a | b}
+_ONE_NEGATED: _Pairs = {"less": lambda a, b, full: (full ^ a) & b, "more": lambda a, b, full: a & (full ^ b)}
 BASES: Mapping[str, _Basis] = {
     "fan-in-2": _Basis(
         "all 16 gates of two inputs; constants and negated inputs are free",
-        {
-            "and": lambda a, b, full: a & b,
-            "or": lambda a, b, full: a | b,
-            "xor": lambda a, b, full: a ^ b,
-            "less": lambda a, b, full: (full ^ a) & b,
-            "more": lambda a, b, full: a & (full ^ b),
-        },
+        {**_AND_OR, "xor": lambda a, b, full: a ^ b, **_ONE_NEGATED},
         single=False,
         literals=True,
     ),
     "and-or": _Basis(
         "and, or of two inputs; negations, of gates too, and constants are free",
-        {
-            "and": lambda a, b, full: a & b,
-            "or": lambda a, b, full: a | b,
-            "less": lambda a, b, full: (full ^ a) & b,
-            "more": lambda a, b, full: a & (full ^ b),
-        },
+        {**_AND_OR, **_ONE_NEGATED},
         single=False,
         literals=True,
     ),
     "and-or-not": _Basis(
         "and, or of two inputs and not, each counted; constants are made",
-        {"and": lambda a, b, full: a & b, "or": lambda a, b, full: a | b},
+        _AND_OR,
         single=True,
         literals=False,
     ),
