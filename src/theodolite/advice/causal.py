@@ -48,16 +48,10 @@ class Style:
     notes: tuple[str, ...] = ()
 
 
-def read_causal(style: Style | Callable[[Fields], Style]) -> Callable[[Fields, str], ModelShape]:
-    """A reader of one family from its style, or from the rule that gives it."""
-
-    def read(fields: Fields, family: str) -> ModelShape:
-        return count_causal(fields, family, style if isinstance(style, Style) else style(fields))
-
-    return read
-
-
-def count_causal(fields: Fields, family: str, style: Style) -> ModelShape:
+def count_causal(fields: Fields, family: str, style: Style | Callable[[Fields], Style]) -> ModelShape:
+    """Of one family by its style, or by the rule that gives it."""
+    if not isinstance(style, Style):
+        style = style(fields)
     depth, width, heads = fields.depth(), fields.size(WIDTH), fields.size(HEADS, style.heads)
     if style.grouped:
         head_width = fields.head_width(width, heads, style.head_width)

@@ -5,7 +5,6 @@ Counted is the class that the configuration's `architectures` names, by default 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from theodolite.advice.counting import attention, linear, mlp, norm
@@ -42,13 +41,6 @@ ELECTRA = Encoder(
     "Electra", vocab=30522, mlp_width=1024, embedding_rank=128, pooled=False, discriminator=True, second_bias=False
 )
 ALBERT = Encoder("Albert", vocab=30000, mlp_width=16384, embedding_rank=128, always_mapped=True, next_sentence=True)
-
-
-def read_encoder(family: Encoder) -> Callable[[Fields, str], ModelShape]:
-    def read(fields: Fields, name: str) -> ModelShape:
-        return count_encoder(fields, name, family)
-
-    return read
 
 
 def count_encoder(fields: Fields, name: str, family: Encoder) -> ModelShape:

@@ -5,7 +5,7 @@ Counted is the class that the configuration's `architectures` names, by default 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from theodolite.advice.counting import attention, linear, mlp, norm
 from theodolite.advice.fields import HEADS, MLP_WIDTH, WIDTH, Fields
@@ -13,16 +13,8 @@ from theodolite.advice.shape import ModelShape
 from theodolite.errors import BadInput
 
 
-def read_image_model(prefix: str, tokens: int) -> Callable[[Fields, str], ModelShape]:
-    """A reader for classes that start with `prefix` and put `tokens` learned tokens before the patches."""
-
-    def read(fields: Fields, name: str) -> ModelShape:
-        return count_image_model(fields, name, prefix, tokens)
-
-    return read
-
-
 def count_image_model(fields: Fields, name: str, prefix: str, tokens: int) -> ModelShape:
+    """Of classes that start with `prefix` and put `tokens` learned tokens before the patches."""
     depth, width, heads = fields.depth(), fields.size(WIDTH), fields.size(HEADS)
     head_width = fields.head_width(width, heads)
     hidden = fields.size(MLP_WIDTH, 3072)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from theodolite.advice.counting import attention, keys_and_values, mlp, norm
@@ -25,13 +24,6 @@ class TextToText:
 T5 = TextToText("T5", vocab=32128, mlp_width=2048, activation="relu")
 MT5 = TextToText("MT5", vocab=250112, mlp_width=1024, activation="gated-gelu")
 UMT5 = TextToText("UMT5", vocab=250112, mlp_width=1024, activation="gated-gelu", bias_per_layer=True)
-
-
-def read_text_to_text(family: TextToText) -> Callable[[Fields, str], ModelShape]:
-    def read(fields: Fields, name: str) -> ModelShape:
-        return count_text_to_text(fields, name, family)
-
-    return read
 
 
 def count_text_to_text(fields: Fields, name: str, family: TextToText) -> ModelShape:

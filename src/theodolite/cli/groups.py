@@ -27,10 +27,7 @@ Workers = Annotated[
     int | None,
     _running("--workers", min=1, help="Processes; one per core, 1 on CUDA, all that fit on ray."),
 ]
-WorkerThreads = Annotated[
-    int | None,
-    _running("--threads", min=1, help="CPU threads per worker; cores over workers."),
-]
+WorkerThreads = Annotated[int | None, _running("--threads", min=1, help="CPU threads per worker; cores over workers.")]
 
 
 @dataclass(frozen=True)

@@ -310,17 +310,12 @@ def builder(net: Net, task: Task, shape: dict[str, Any]) -> tuple[str, Callable[
 
 
 def check_bits(
-    bits: int,
-    dtype: torch.dtype,
-    device: torch.device,
-    module: nn.Module | None = None,
-    name: str = "the net",
-    more: int = 0,
+    bits: int, dtype: torch.dtype, device: torch.device, module: nn.Module | None = None, name: str = "the net"
 ) -> None:
     """Refuse, before any work, a cube that does not fit with all that is computed on it, and say which one does.
 
-    Of every input are kept: its bits, what `example_gradients` stores of the net, `more` numbers of the caller, and
-    `_BYTES` and `_ROWS` numbers for outputs, powers and a transform; besides, a few blocks of `_NUMBERS`.
+    Of every input are kept: its bits, what `example_gradients` stores of the net, and `_BYTES` and `_ROWS` numbers for
+    outputs, powers and a transform; besides, a few blocks of `_NUMBERS`.
     """
     size = torch.finfo(dtype).bits // 8
     trial = torch.ones(4, bits, dtype=dtype, device=device)
@@ -330,7 +325,7 @@ def check_bits(
     block = 4 * max(_NUMBERS, STEP[device.type]) * size
 
     def needed(count: int) -> int:
-        whole = ((count + rows + more + _ROWS) * size + _BYTES) << count
+        whole = ((count + rows + _ROWS) * size + _BYTES) << count
         return whole + min(block, 4 * (parameters or 1) * size << count)
 
     parameters = 0 if module is None else sum(p.numel() for p in module.parameters())

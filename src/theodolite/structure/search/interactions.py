@@ -4,7 +4,7 @@ that gradients show inside them. Which of them is right is left to a fit of each
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -23,7 +23,6 @@ from theodolite.structure.surrogate.effects import Effect, HeldOut, Set
 from theodolite.structure.surrogate.evidence import gather
 from theodolite.structure.surrogate.surrogate import MEMBERS, SurrogateSource, fit_surrogate
 
-Progress = Callable[[int, int], None]
 MOST = 6  # candidates
 SURE, TOGETHER = "pairs that interact beyond chance", "all variables together"
 NESTED = (SURE, TOGETHER)  # the readings in whose terms modules are looked for
@@ -77,11 +76,11 @@ def measure_interactions(source: SurrogateSource, generator: np.random.Generator
 
 
 def pair_scores(
-    x: Array, y: Array, variables: Sequence[str], generator: np.random.Generator, progress: Progress | None = None
+    x: Array, y: Array, variables: Sequence[str], generator: np.random.Generator
 ) -> dict[tuple[str, str], float]:
     """How surely each pair of variables interacts in the function behind the data: z of their joint effect on rows that
     the surrogate has not seen (`effects.py` has the formula), about standard normal for a pair that does not."""
-    source = fit_surrogate(x, y, variables, generator, progress=progress)
+    source = fit_surrogate(x, y, variables, generator)
     return measure_interactions(source, generator).scores()
 
 
@@ -90,7 +89,6 @@ def propose(
     y: Array,
     variables: Sequence[str],
     generator: np.random.Generator,
-    progress: Progress | None = None,
     *,
     quick: bool = False,
 ) -> list[Found]:
@@ -101,7 +99,7 @@ def propose(
     and constituents that share variables are not looked for.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    fitted = partial(fit_surrogate, variables=variables, generator=generator, progress=progress)
+    fitted = partial(fit_surrogate, variables=variables, generator=generator)
     members = MEMBERS if quick and len(y) >= 4 * MEMBERS else None
     readings: dict[Kind, SurrogateSource] = {"sum": fitted(x, y, members=members)}
     if one_sign(y):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -64,7 +64,6 @@ def train_ensemble(
     width: int = 64,
     depth: int = 2,
     steps: int = 1000,
-    progress: Callable[[int, int], None] | None = None,
 ) -> Ensemble:
     """Member m learns from the rows outside fold m, which judge it: the weights kept are those with the least error
     there. Adam on the mean square, the rate warms up and decays as a cosine."""
@@ -77,12 +76,10 @@ def train_ensemble(
     def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
         return ((_ensemble(weights).outputs(rows[batch[0]]) - targets[batch[0]]) ** 2).mean(1)
 
-    def look(step: int, weights: Weights) -> None:
+    def look(_: int, weights: Weights) -> None:
         with torch.no_grad():
             missed = (_ensemble(weights).outputs(rows[held]) - targets[held]) ** 2
         best.offer(weights, (weight * missed).sum(1) / weight.sum(1))
-        if progress is not None:
-            progress(step, steps)
 
     train(
         start,

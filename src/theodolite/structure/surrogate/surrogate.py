@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -133,7 +133,6 @@ def fit_surrogate(
     width: int = 64,
     depth: int = 2,
     steps: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> SurrogateSource:
     """Fits as many `members` as folds of the rows (x: (row, variable), y: (row,)), each without one fold: Gaussian
     processes up to 1,000 rows, networks of `width` and `depth` above, trained for `steps` (40·√rows, at most 4,000).
@@ -153,9 +152,7 @@ def fit_surrogate(
         ensemble = fit_processes(rows, targets, parts, seed)
     else:
         steps = steps or min(MOST_STEPS, math.ceil(40 * math.sqrt(len(x))))
-        ensemble = train_ensemble(
-            rows.float(), targets.float(), parts, seed, width=width, depth=depth, steps=steps, progress=progress
-        )
+        ensemble = train_ensemble(rows.float(), targets.float(), parts, seed, width=width, depth=depth, steps=steps)
     given = SurrogateSource(tuple(variables), x, y, folds, ensemble, centre, scale, middle, unit)
     missed = float(np.mean((given.held_out() - y) ** 2))
     return replace(given, r2=1 - missed / unit**2, noise=math.sqrt(missed))
