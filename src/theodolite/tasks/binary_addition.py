@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from torch import Tensor
 
-from theodolite.tasks.contract import tasks
+from theodolite.tasks.contract import register
 from theodolite.tasks.shared.positional import add
 from theodolite.tasks.shared.two_numbers import TwoNumbers, in_all_together
 
 
-@tasks.register("binary-addition")
-@dataclass(frozen=True)
+@register("binary-addition", "sum of two binary numbers, least significant digit first")
 class BinaryAddition(TwoNumbers):
     """The sum of two binary numbers, the least significant digit first, and an end token.
 
@@ -22,9 +18,6 @@ class BinaryAddition(TwoNumbers):
 
     A context-sensitive task of Delétang et al. 2022; the law of the numbers is that of `TwoNumbers`.
     """
-
-    name: ClassVar[str] = "binary-addition"
-    summary: ClassVar[str] = "sum of two binary numbers, least significant digit first"
 
     def combined(self, first: Tensor, second: Tensor) -> Tensor:
         return add(first, second, base=2)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from theodolite.tasks.contract import tasks
+from theodolite.tasks.contract import register
 from theodolite.tasks.shared.positional import count_digits, multiply, unpack
 from theodolite.tasks.shared.two_numbers import TwoNumbers
 
@@ -18,8 +16,7 @@ _NODES = 12  # digits of the shorter number below which all its values are taken
 _NEGLIGIBLE = 64  # places from the top, below which a digit is a fair coin in double precision
 
 
-@tasks.register("binary-multiplication")
-@dataclass(frozen=True)
+@register("binary-multiplication", "product of two binary numbers, least significant digit first")
 class BinaryMultiplication(TwoNumbers):
     """The product of two binary numbers, the least significant digit first, and an end token.
 
@@ -28,9 +25,6 @@ class BinaryMultiplication(TwoNumbers):
 
     A context-sensitive task of Delétang et al. 2022; the law of the numbers is that of `TwoNumbers`.
     """
-
-    name: ClassVar[str] = "binary-multiplication"
-    summary: ClassVar[str] = "product of two binary numbers, least significant digit first"
 
     def combined(self, first: Tensor, second: Tensor) -> Tensor:
         return multiply(first, second)

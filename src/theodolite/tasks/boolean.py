@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.registry import unknown
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 
 
 @dataclass(frozen=True)
@@ -27,9 +26,8 @@ class _Function:
     needs: str = "1 or more"
 
 
-@tasks.register("boolean")
-@dataclass(frozen=True)
-class Boolean:
+@register("boolean", "a named Boolean function of ±1 bits, such as the carry of an addition")
+class Boolean(Named):
     """A named function of `bits` signs, −1 for true: first, and, or, carry, inner-product, equality, multiplexer,
     brackets.
 
@@ -39,10 +37,6 @@ class Boolean:
 
     function: str = "carry"
     bits: int = 10
-
-    name: ClassVar[str] = "boolean"
-    summary: ClassVar[str] = "a named Boolean function of ±1 bits, such as the carry of an addition"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, bits=self.bits)

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer, string_spec
 
 PLUS, MINUS, TIMES, OPEN, CLOSE = range(5)  # ids after those of the digits
 
 
-@tasks.register("bracket-arithmetic")
-@dataclass(frozen=True)
-class BracketArithmetic:
+@register("bracket-arithmetic", "value of nested brackets with + − × modulo a small number")
+class BracketArithmetic(Named):
     """The value modulo `modulus` of a bracketed expression of `length` tokens, said at the marker.
 
     ( 2 × ( 4 − 1 ) ) #   (modulus = 5, length = 9; digits are their own ids, then + − × ( ) and the marker #)
@@ -35,10 +33,6 @@ class BracketArithmetic:
     operations: int = 3
     shortest: int = 1
     longest: int = 40
-
-    name: ClassVar[str] = "bracket-arithmetic"
-    summary: ClassVar[str] = "value of nested brackets with + − × modulo a small number"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, modulus=self.modulus)

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 import torch
 
 from theodolite.errors import BadInput
 from theodolite.graphs.families import named_graph
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.shared.constituents import BEND, ComposedFunction, Constituent
 
 MOST_VARIABLES = 256
 
 
-@tasks.register("composed")
-@dataclass(frozen=True)
-class Composed:
+@register("composed", "a random smooth function with a given compositional graph")
+class Composed(Named):
     """A random function with the named graph of x uniform in [−1, 1]^`variables`; `draw` numbers the functions.
 
     0.5  −1  0.25  1   (a binary tree of 4 variables: h(f(x1, x2), g(x3, x4)))
@@ -38,10 +35,6 @@ class Composed:
     fan_in: int = 2
     smoothness: int = 0
     draw: int = 0
-
-    name: ClassVar[str] = "composed"
-    summary: ClassVar[str] = "a random smooth function with a given compositional graph"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, variables=self.variables)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
 from theodolite.errors import BadInput
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.recall import then_ask
 from theodolite.tasks.shared.permutation import permutations
+from theodolite.tasks.shared.strings import check_training_lengths
 
 
-@tasks.register("compression")
-@dataclass(frozen=True)
-class Compression:
+@register("compression", "the symbol at each place of a string, asked in random order")
+class Compression(Named):
     """A string of `length` symbols, then the numbers of its places in random order: at each, the symbol there.
 
     b a c 2 0 1   (symbols = 3, length = 3; places are counted from 0, their ids follow those of the symbols)
@@ -32,10 +30,6 @@ class Compression:
     positions: int = 64
     shortest: int = 1
     longest: int = 32
-
-    name: ClassVar[str] = "compression"
-    summary: ClassVar[str] = "the symbol at each place of a string, asked in random order"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, symbols=self.symbols)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Literal, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast, dataclass_transform, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -73,7 +73,29 @@ class Task(Protocol):
         ...
 
 
+class Named:
+    """What `register` writes into a task: its name, one line on it, and the version of its data."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    version: ClassVar[int]
+
+
 tasks: Registry[type[Task]] = Registry("task")
+Kind = TypeVar("Kind", bound=Named)
+
+
+@dataclass_transform(frozen_default=True)
+def register(name: str, summary: str, version: int = 1) -> Callable[[type[Kind]], type[Kind]]:
+    """Decorator that makes a task, a frozen dataclass, of a class and registers it."""
+
+    def add(kind: type[Kind]) -> type[Kind]:
+        kind.name, kind.summary, kind.version = name, summary, version
+        made = dataclass(frozen=True)(kind)
+        tasks.add(name, cast("type[Task]", made))
+        return made
+
+    return add
 
 
 def list_tasks() -> list[dict[str, Any]]:
@@ -131,13 +153,6 @@ def check_at_least(name: str, least: int, **sizes: int) -> None:
     for field, size in sizes.items():
         if size < least:
             raise BadInput(f"{field}={size} is too small for the task '{name}': use {least} or more")
-
-
-def check_training_lengths(name: str, shortest: int, longest: int) -> None:
-    """Refuse training lengths that hold no length."""
-    check_at_least(name, 1, shortest=shortest)
-    if longest < shortest:
-        raise BadInput(f"longest={longest} is below shortest={shortest} in the task '{name}': use {shortest} or more")
 
 
 def settings(task: Task) -> dict[str, Any]:

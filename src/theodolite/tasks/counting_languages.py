@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_length, tasks
+from theodolite.tasks.contract import Batch, TaskSpec, check_length, register
 from theodolite.tasks.shared.strings import Lengths, string_spec
 
 
@@ -30,8 +30,7 @@ class CountedWord(Lengths):
         return _solve(self.letters, row)
 
 
-@tasks.register("anbn")
-@dataclass(frozen=True)
+@register("anbn", "what may follow a prefix of aⁿbⁿ")
 class AnBn(CountedWord):
     """What may follow a prefix of the word aⁿbⁿ, said at the first marker: 0 = a or b, 1 = only b, 2 = its end.
 
@@ -43,13 +42,10 @@ class AnBn(CountedWord):
     `length` + 1 tokens.
     """
 
-    name: ClassVar[str] = "anbn"
-    summary: ClassVar[str] = "what may follow a prefix of aⁿbⁿ"
     letters: ClassVar[int] = 2
 
 
-@tasks.register("anbncn")
-@dataclass(frozen=True)
+@register("anbncn", "what may follow a prefix of aⁿbⁿcⁿ")
 class AnBnCn(CountedWord):
     """What may follow a prefix of aⁿbⁿcⁿ, said at the first marker: 0 = a or b, 1 = only b, 2 = only c, 3 = its end.
 
@@ -60,8 +56,6 @@ class AnBnCn(CountedWord):
     one symbol of that, a quarter are any shorter ones. Markers fill the rest up to `length` + 1 tokens.
     """
 
-    name: ClassVar[str] = "anbncn"
-    summary: ClassVar[str] = "what may follow a prefix of aⁿbⁿcⁿ"
     letters: ClassVar[int] = 3
 
 

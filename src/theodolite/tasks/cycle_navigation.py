@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import ClassVar
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer, string_spec
 
 
-@tasks.register("cycle-navigation")
-@dataclass(frozen=True)
-class CycleNavigation:
+@register("cycle-navigation", "the place where steps on a cycle end")
+class CycleNavigation(Named):
     """The place on a cycle of `places` after `length` moves from place 0, said at the marker.
 
     > > . < < < #   (places = 5, length = 6; ids 0 = < back, 1 = . stay, 2 = > forward; # is the marker)
@@ -28,10 +26,6 @@ class CycleNavigation:
     places: int = 5
     shortest: int = 1
     longest: int = 40
-
-    name: ClassVar[str] = "cycle-navigation"
-    summary: ClassVar[str] = "the place where steps on a cycle end"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, places=self.places)

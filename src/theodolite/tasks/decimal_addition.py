@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.shared.positional import add, to_number
-from theodolite.tasks.shared.strings import read_then_answer
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer
 
 
-@tasks.register("decimal-addition")
-@dataclass(frozen=True)
-class DecimalAddition:
+@register("decimal-addition", "sum of two decimal numbers, least significant digit first")
+class DecimalAddition(Named):
     """The sum of two numbers in base `base`, the least significant digit first, its last carry as a digit of its own.
 
     3 9 + 8 6 # # #   (base = 10, length = 5; ids: digits, sign = 10, marker = 11: 93 + 68 = 161)
@@ -31,10 +28,6 @@ class DecimalAddition:
     base: int = 10
     shortest: int = 1
     longest: int = 40
-
-    name: ClassVar[str] = "decimal-addition"
-    summary: ClassVar[str] = "sum of two decimal numbers, least significant digit first"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, base=self.base)

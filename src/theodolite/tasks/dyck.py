@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
+from theodolite.tasks.shared.strings import check_training_lengths
 
 
-@tasks.register("dyck")
-@dataclass(frozen=True)
-class Dyck:
+@register("dyck", "nested brackets of bounded depth: which may close next")
+class Dyck(Named):
     """After every bracket: the type of the innermost open one, which alone may close next, or `types` if none is open.
 
     ( [ ] ( ) ) [   (types = 2, length = 7; types 0 = () and 1 = [], openings are ids 0 and 1, closings 2 and 3)
@@ -30,10 +28,6 @@ class Dyck:
     depth: int = 4
     shortest: int = 1
     longest: int = 40
-
-    name: ClassVar[str] = "dyck"
-    summary: ClassVar[str] = "nested brackets of bounded depth: which may close next"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, types=self.types, depth=self.depth)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_length, tasks
+from theodolite.tasks.contract import Batch, TaskSpec, check_length, register
 from theodolite.tasks.shared.strings import Lengths, read_then_answer, string_spec
 
 
-@tasks.register("even-pairs")
-@dataclass(frozen=True)
+@register("even-pairs", "whether ab and ba stand an odd number of times in a string")
 class EvenPairs(Lengths):
     """Parity of the number of places where a is followed by b or b by a, said at the marker: 0 for even, 1 for odd.
 
@@ -23,9 +21,6 @@ class EvenPairs(Lengths):
     The set-up of Delétang et al. 2022, "Neural Networks and the Chomsky Hierarchy": a regular language, and one that
     only the first and the last symbol decide.
     """
-
-    name: ClassVar[str] = "even-pairs"
-    summary: ClassVar[str] = "whether ab and ba stand an odd number of times in a string"
 
     @property
     def spec(self) -> TaskSpec:

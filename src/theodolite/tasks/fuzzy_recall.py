@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from theodolite.errors import BadInput
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.recall import check_pairs, draw_pairs, recall_spec, then_ask
 
 _MOST_KEYS = 2**12  # every row of a batch draws its keys from an order of all of them
 _MOST_VALUES = 2**62  # a value is drawn as one whole number
 
 
-@tasks.register("fuzzy-recall")
-@dataclass(frozen=True)
-class FuzzyRecall:
+@register("fuzzy-recall", "the value that stood beside each key, both of several tokens")
+class FuzzyRecall(Named):
     """As `recall`, with keys of `key_tokens` and values of `value_tokens`; a key that is asked for is followed by one
     marker for each token of its value.
 
@@ -39,10 +36,6 @@ class FuzzyRecall:
     value_tokens: int = 2
     shortest: int = 1
     longest: int = 12
-
-    name: ClassVar[str] = "fuzzy-recall"
-    summary: ClassVar[str] = "the value that stood beside each key, both of several tokens"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, keys=self.keys, key_tokens=self.key_tokens, value_tokens=self.value_tokens)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
 from theodolite.errors import BadInput
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 
 
-@tasks.register("linear-periodic")
-@dataclass(frozen=True)
-class LinearPeriodic:
+@register("linear-periodic", "cosine along one direction of a Gaussian input")
+class LinearPeriodic(Named):
     """cos(2π · frequency · ⟨u, x⟩) for x ~ N(0, I) and the unit vector u of equal entries.
 
     0.3 −1.2 0.8 0.5   (dimensions = 4, frequency = 0.5; ⟨u, x⟩ = 0.2)
@@ -25,10 +22,6 @@ class LinearPeriodic:
 
     dimensions: int = 10
     frequency: float = 0.5
-
-    name: ClassVar[str] = "linear-periodic"
-    summary: ClassVar[str] = "cosine along one direction of a Gaussian input"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, dimensions=self.dimensions)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 
 
-@tasks.register("majority")
-@dataclass(frozen=True)
-class Majority:
+@register("majority", "the more frequent of two signs")
+class Majority(Named):
     """The sign of the sum of `bits` signs, + where they balance.
 
     +1 −1 −1 +1 −1   (bits = 5)
@@ -22,10 +19,6 @@ class Majority:
     """
 
     bits: int = 15
-
-    name: ClassVar[str] = "majority"
-    summary: ClassVar[str] = "the more frequent of two signs"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, bits=self.bits)

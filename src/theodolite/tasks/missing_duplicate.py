@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer, string_spec
 
 
-@tasks.register("missing-duplicate")
-@dataclass(frozen=True)
-class MissingDuplicate:
+@register("missing-duplicate", "the symbol hidden in a string that is written twice")
+class MissingDuplicate(Named):
     """A string written twice with one symbol hidden; said at the marker is which.
 
     b a a b ? a _ #   (symbols = 2, length = 7; ids: symbols, hidden = 2, blank = 3, marker = 4)
@@ -29,10 +27,6 @@ class MissingDuplicate:
     symbols: int = 2
     shortest: int = 1
     longest: int = 40
-
-    name: ClassVar[str] = "missing-duplicate"
-    summary: ClassVar[str] = "the symbol hidden in a string that is written twice"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, symbols=self.symbols)

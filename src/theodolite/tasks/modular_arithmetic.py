@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer, string_spec
 
 _PLUS, _MINUS, _TIMES = range(3)  # ids after those of the digits
 
 
-@tasks.register("modular-arithmetic")
-@dataclass(frozen=True)
-class ModularArithmetic:
+@register("modular-arithmetic", "value of digits with + − × modulo a small number")
+class ModularArithmetic(Named):
     """The value modulo `modulus` of `length` tokens of digits and + − ×, × before + and −, said at the marker.
 
     1 + 2 × 4 − 3 #   (modulus = 5, length = 7; digits are their own ids, then +, −, × and the marker #)
@@ -33,10 +31,6 @@ class ModularArithmetic:
     modulus: int = 5
     shortest: int = 1
     longest: int = 40
-
-    name: ClassVar[str] = "modular-arithmetic"
-    summary: ClassVar[str] = "value of digits with + − × modulo a small number"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, modulus=self.modulus)

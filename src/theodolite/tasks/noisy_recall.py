@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.recall import check_pairs, draw_pairs, recall_spec, then_ask
 from theodolite.tasks.shared.permutation import permutations
 
 
-@tasks.register("noisy-recall")
-@dataclass(frozen=True)
-class NoisyRecall:
+@register("noisy-recall", "the value that stood beside each key, with noise between the pairs")
+class NoisyRecall(Named):
     """As `recall`, with `noise` tokens of noise for each pair at random places between the pairs.
 
     ~ c 2 a 0 ^ ~ b 2 b a c   (keys = 3, values = 3, noise = 1, kinds = 2, length = 3; ~ and ^ are noise)
@@ -33,10 +30,6 @@ class NoisyRecall:
     kinds: int = 16
     shortest: int = 1
     longest: int = 16
-
-    name: ClassVar[str] = "noisy-recall"
-    summary: ClassVar[str] = "the value that stood beside each key, with noise between the pairs"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, keys=self.keys, noise=self.noise, kinds=self.kinds)

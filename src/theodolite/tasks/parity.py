@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
 from theodolite.errors import BadInput
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 
 
-@tasks.register("parity")
-@dataclass(frozen=True)
-class Parity:
+@register("parity", "product of a fixed subset of ±1 bits")
+class Parity(Named):
     """The product of the first `relevant` of `bits` signs.
 
     +1 −1 −1 +1 +1 −1   (bits = 6, relevant = 3)
@@ -23,10 +20,6 @@ class Parity:
 
     bits: int = 10
     relevant: int = 5
-
-    name: ClassVar[str] = "parity"
-    summary: ClassVar[str] = "product of a fixed subset of ±1 bits"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, bits=self.bits)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_length, tasks
+from theodolite.tasks.contract import Batch, TaskSpec, check_length, register
 from theodolite.tasks.shared.strings import Lengths, read_then_answer, string_spec
 
 
-@tasks.register("parity-check")
-@dataclass(frozen=True)
+@register("parity-check", "parity of a string of bits, read one after the other")
 class ParityCheck(Lengths):
     """Whether `length` bits hold an odd number of ones, said at the marker after them.
 
@@ -22,9 +19,6 @@ class ParityCheck(Lengths):
 
     The set-up of Delétang et al. 2022, "Neural Networks and the Chomsky Hierarchy", where it is a regular language.
     """
-
-    name: ClassVar[str] = "parity-check"
-    summary: ClassVar[str] = "parity of a string of bits, read one after the other"
 
     @property
     def spec(self) -> TaskSpec:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ import torch
 from theodolite.errors import BadInput
 from theodolite.partition import Partition
 from theodolite.registry import unknown
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.shared.rank_factors import Factors, Monomials, OrthonormalPolynomials, Waves, basis_size
 from theodolite.tasks.shared.rank_functions import (
     SampledRank,
@@ -48,9 +47,8 @@ class RankFacts:
     seed: int
 
 
-@tasks.register("prescribed-rank")
-@dataclass(frozen=True)
-class PrescribedRank:
+@register("prescribed-rank", "a function of known separation rank between two groups of variables")
+class PrescribedRank(Named):
     """f(x_A, x_B) of `rank` products, x uniform in [−1, 1]^`variables` or normal; `draw` numbers the functions.
 
     0.5  −0.5  0.25  0.75   (variables = 4, rank = 2: σ₁·g₁(x1, x2)·h₁(x3, x4) + σ₂·g₂(x1, x2)·h₂(x3, x4))
@@ -73,10 +71,6 @@ class PrescribedRank:
     partition: str = "left-right"
     inputs: str = "uniform"
     draw: int = 0
-
-    name: ClassVar[str] = "prescribed-rank"
-    summary: ClassVar[str] = "a function of known separation rank between two groups of variables"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, rank=self.rank, degree=self.degree)

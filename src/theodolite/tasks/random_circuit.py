@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from random import Random
-from typing import ClassVar
 
 import numpy as np
 import torch
 
 from theodolite.errors import BadInput
 from theodolite.tasks.boolean import solved_share
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.shared.tables import on_device
 
 MOST_BITS = 16
@@ -25,9 +24,8 @@ _RARER = 0.1  # the least share of inputs that the rarer answer has
 GATES = tuple(truth for truth in range(16) if truth not in (0, 3, 5, 10, 12, 15))
 
 
-@tasks.register("random-circuit")
-@dataclass(frozen=True)
-class RandomCircuit:
+@register("random-circuit", "the function of a random Boolean circuit of ±1 bits")
+class RandomCircuit(Named):
     """What the last of `gates` random gates says of `bits` signs, −1 for true; `draw` numbers the circuits.
 
     −1 +1 −1   (bits = 3, gates = 2, draw = 3: the first xor the second, and the third)
@@ -43,10 +41,6 @@ class RandomCircuit:
     bits: int = 10
     gates: int = 15
     draw: int = 0
-
-    name: ClassVar[str] = "random-circuit"
-    summary: ClassVar[str] = "the function of a random Boolean circuit of ±1 bits"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, bits=self.bits)

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.tasks.boolean import solved_share
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.shared.automata import Automaton, edit_walk, log_paths, random_automaton
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer, string_spec
 from theodolite.tasks.shared.tables import on_device
 
 MOST_STATES = 16
 MOST_SYMBOLS = 4
 
 
-@tasks.register("random-language")
-@dataclass(frozen=True)
-class RandomLanguage:
+@register("random-language", "membership in a random regular language, against near misses")
+class RandomLanguage(Named):
     """Whether a random automaton accepts the string, said at the marker after it; `draw` numbers the automata.
 
     a b a #   (states = 3, symbols = 2, length = 3; # is the marker; the near miss of aab, abb, baa and bbb)
@@ -42,10 +40,6 @@ class RandomLanguage:
     draw: int = 0
     shortest: int = 1
     longest: int = 40
-
-    name: ClassVar[str] = "random-language"
-    summary: ClassVar[str] = "membership in a random regular language, against near misses"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, states=self.states, symbols=self.symbols)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer, string_spec
 
 
 @dataclass(frozen=True)
-class Rearrangement(ABC):
+class Rearrangement(Named, ABC):
     """A string of `length` symbols, each drawn alike, then as many markers as the answer is long; only they are scored.
 
     Every symbol of the alphabet stands as often in all answers together as any other.
@@ -24,10 +23,6 @@ class Rearrangement(ABC):
     symbols: int = 8
     shortest: int = 1
     longest: int = 40
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, symbols=self.symbols)
@@ -51,17 +46,13 @@ class Rearrangement(ABC):
         """As in the contract of a task."""
 
 
-@tasks.register("copy")
-@dataclass(frozen=True)
+@register("copy", "repeat a string after reading it")
 class Copy(Rearrangement):
     """Repeat `length` symbols after a marker; only the second half is scored.
 
     b a c # # #   (symbols = 3, length = 3; # is the marker)
     · · · b a c
     """
-
-    name: ClassVar[str] = "copy"
-    summary: ClassVar[str] = "repeat a string after reading it"
 
     def rearranged(self, string: Tensor) -> Tensor:
         return string
@@ -71,17 +62,13 @@ class Copy(Rearrangement):
         return [0.0] * len(string) + string
 
 
-@tasks.register("reverse")
-@dataclass(frozen=True)
+@register("reverse", "write a string backwards after reading it")
 class Reverse(Rearrangement):
     """Write `length` symbols backwards after a marker; only the second half is scored.
 
     b a c # # #   (symbols = 3, length = 3; # is the marker)
     · · · c a b
     """
-
-    name: ClassVar[str] = "reverse"
-    summary: ClassVar[str] = "write a string backwards after reading it"
 
     def rearranged(self, string: Tensor) -> Tensor:
         return string.flip(-1)
@@ -94,8 +81,7 @@ class Reverse(Rearrangement):
         return [0.0] * (len(row) - len(answer)) + answer
 
 
-@tasks.register("duplicate")
-@dataclass(frozen=True)
+@register("duplicate", "write a string twice after reading it")
 class Duplicate(Rearrangement):
     """Write `length` symbols twice after having read them.
 
@@ -107,9 +93,6 @@ class Duplicate(Rearrangement):
 
     symbols: int = 2
 
-    name: ClassVar[str] = "duplicate"
-    summary: ClassVar[str] = "write a string twice after reading it"
-
     def rearranged(self, string: Tensor) -> Tensor:
         return torch.cat([string, string], dim=-1)
 
@@ -118,8 +101,7 @@ class Duplicate(Rearrangement):
         return [0.0] * length + [row[place % length] for place in range(2 * length)]
 
 
-@tasks.register("odds-first")
-@dataclass(frozen=True)
+@register("odds-first", "write the symbols at odd places, then those at even ones")
 class OddsFirst(Rearrangement):
     """Write the symbols at odd places, the first, the third and so on, then those at even ones.
 
@@ -132,9 +114,6 @@ class OddsFirst(Rearrangement):
 
     symbols: int = 2
 
-    name: ClassVar[str] = "odds-first"
-    summary: ClassVar[str] = "write the symbols at odd places, then those at even ones"
-
     def rearranged(self, string: Tensor) -> Tensor:
         return torch.cat([string[..., 0::2], string[..., 1::2]], dim=-1)
 
@@ -145,8 +124,7 @@ class OddsFirst(Rearrangement):
         return [0.0] * (len(odd) + len(even)) + odd + even
 
 
-@tasks.register("bucket-sort")
-@dataclass(frozen=True)
+@register("bucket-sort", "write the symbols of a string in alphabetical order")
 class BucketSort(Rearrangement):
     """Write the symbols in alphabetical order.
 
@@ -157,9 +135,6 @@ class BucketSort(Rearrangement):
     """
 
     symbols: int = 5
-
-    name: ClassVar[str] = "bucket-sort"
-    summary: ClassVar[str] = "write the symbols of a string in alphabetical order"
 
     def rearranged(self, string: Tensor) -> Tensor:
         # Place i holds the symbol before which at most i of the string's come: counting is faster than comparing.

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.shared.permutation import permutations
+from theodolite.tasks.shared.strings import check_training_lengths
 
 
-@tasks.register("recall")
-@dataclass(frozen=True)
-class Recall:
+@register("recall", "the value that stood beside each key")
+class Recall(Named):
     """`length` pairs of a key and a value, then every key once more, in random order; its value is the answer.
 
     c 2 a 0 b 2 a b c   (keys = 3, values = 3, length = 3; keys are ids 0 to 2, values 3 to 5)
@@ -29,10 +27,6 @@ class Recall:
     values: int = 64
     shortest: int = 1
     longest: int = 16
-
-    name: ClassVar[str] = "recall"
-    summary: ClassVar[str] = "the value that stood beside each key"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, keys=self.keys)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 
 from theodolite.errors import BadInput
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 
 # Uniform draws are multiples of 2⁻²⁴: at 16 folds every one of the 2¹⁶ pieces still holds 256 of them.
 _MOST_FOLDS = 16
 
 
-@tasks.register("sawtooth")
-@dataclass(frozen=True)
-class Sawtooth:
+@register("sawtooth", "the tent map folded several times, on one real input")
+class Sawtooth(Named):
     """The tent map x ↦ 1 − |1 − 2x| applied `folds` times to x uniform on [0, 1]: 2^folds linear pieces.
 
     0   ⅛   ¼   ⅜   ½   ⅝   ¾   ⅞   1   (folds = 2, read as nine inputs)
@@ -27,10 +24,6 @@ class Sawtooth:
     """
 
     folds: int = 3
-
-    name: ClassVar[str] = "sawtooth"
-    summary: ClassVar[str] = "the tent map folded several times, on one real input"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, folds=self.folds)

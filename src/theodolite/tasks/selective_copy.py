@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.shared.permutation import permutations
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer, string_spec
 
 
-@tasks.register("selective-copy")
-@dataclass(frozen=True)
-class SelectiveCopy:
+@register("selective-copy", "the symbols of a string again, without the blanks between them")
+class SelectiveCopy(Named):
     """`length` symbols among `blanks` times as many blanks; then the symbols alone, in order, one at each marker.
 
     _ b _ _ a c _ _ _ # # #   (symbols = 3, blanks = 2, length = 3; _ is the blank, # the marker)
@@ -29,10 +27,6 @@ class SelectiveCopy:
     blanks: int = 3
     shortest: int = 1
     longest: int = 16
-
-    name: ClassVar[str] = "selective-copy"
-    summary: ClassVar[str] = "the symbols of a string again, without the blanks between them"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, symbols=self.symbols)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import torch
 
 from theodolite.tasks.bracket_arithmetic import check_operations, draw_expressions, value_of
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer, string_spec
 
 
-@tasks.register("solve-equation")
-@dataclass(frozen=True)
-class SolveEquation:
+@register("solve-equation", "the unknown digit of a bracketed expression whose value is known")
+class SolveEquation(Named):
     """The digit x that solves an equation of `length` tokens modulo `modulus`, said at the marker.
 
     ( 2 − ( x + 4 ) ) = 1 #   (modulus = 5, length = 11; digits, + − × ( ), x, = and the marker # are the ids)
@@ -31,10 +29,6 @@ class SolveEquation:
     operations: int = 2
     shortest: int = 1
     longest: int = 40
-
-    name: ClassVar[str] = "solve-equation"
-    summary: ClassVar[str] = "the unknown digit of a bracketed expression whose value is known"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, modulus=self.modulus)

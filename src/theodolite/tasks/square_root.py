@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import ClassVar
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_length, tasks
+from theodolite.tasks.contract import Batch, TaskSpec, check_length, register
 from theodolite.tasks.shared.positional import draw_positive, square_root
 from theodolite.tasks.shared.strings import Lengths, read_then_answer, string_spec
 
 
-@tasks.register("square-root")
-@dataclass(frozen=True)
+@register("square-root", "square root of a binary number, rounded down")
 class SquareRoot(Lengths):
     """The square root of a number of `length` binary digits, rounded down; the most significant digit comes first.
 
@@ -26,9 +24,6 @@ class SquareRoot(Lengths):
     Numbers are uniform on 1 … 2^length − 1, roots have half as many digits, rounded up. The set-up of Delétang et al.
     2022, a context-sensitive task.
     """
-
-    name: ClassVar[str] = "square-root"
-    summary: ClassVar[str] = "square root of a binary number, rounded down"
 
     @property
     def spec(self) -> TaskSpec:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import ClassVar
 
 import torch
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_at_least, check_length, check_training_lengths, tasks
-from theodolite.tasks.shared.strings import read_then_answer, string_spec
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer, string_spec
 
 
-@tasks.register("stack-manipulation")
-@dataclass(frozen=True)
-class StackManipulation:
+@register("stack-manipulation", "what pops and pushes leave of a stack, from its top")
+class StackManipulation(Named):
     """The stack after some actions, from its top, then a terminator; what follows the terminator is not scored.
 
     a b b pop pop +a # # # # # # #   (symbols = 2, length = 6; a b is 0 1, pop 2, +a +b push and are 3 4, # is 5)
@@ -29,10 +27,6 @@ class StackManipulation:
     symbols: int = 2
     shortest: int = 1
     longest: int = 40
-
-    name: ClassVar[str] = "stack-manipulation"
-    summary: ClassVar[str] = "what pops and pushes leave of a stack, from its top"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 1, symbols=self.symbols)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 import torch
 
 from theodolite.errors import BadInput
 from theodolite.registry import unknown
-from theodolite.tasks.contract import Batch, TaskSpec, check_length, check_training_lengths, tasks
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_length, register
 from theodolite.tasks.shared.groups import multiply, permutation_group, prefix_products
+from theodolite.tasks.shared.strings import check_training_lengths
 from theodolite.tasks.shared.tables import on_device
 
 
-@tasks.register("word-problem")
-@dataclass(frozen=True)
-class WordProblem:
+@register("word-problem", "the product of all elements of a group read so far")
+class WordProblem(Named):
     """After every element of a group, the product of all elements so far.
 
     1 3 5 3   (group = S3; 0 to 5 are the orders 012 021 102 120 201 210 of three things)
@@ -36,10 +34,6 @@ class WordProblem:
     generators: str = "all"
     shortest: int = 1
     longest: int = 20
-
-    name: ClassVar[str] = "word-problem"
-    summary: ClassVar[str] = "the product of all elements of a group read so far"
-    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         permutation_group(self.group)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from theodolite.tasks.contract import Batch, TaskSpec, check_training_lengths
+from theodolite.errors import BadInput
+from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least
 
 
 @dataclass(frozen=True)
-class Lengths:
+class Lengths(Named):
     """The fields of a task of which only the lengths of training can be set; a task derives from it."""
 
     shortest: int = 1
     longest: int = 40
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    version: ClassVar[int] = 1
-
     def __post_init__(self) -> None:
         check_training_lengths(self.name, self.shortest, self.longest)
+
+
+def check_training_lengths(name: str, shortest: int, longest: int) -> None:
+    """Refuse training lengths that hold no length."""
+    check_at_least(name, 1, shortest=shortest)
+    if longest < shortest:
+        raise BadInput(f"longest={longest} is below shortest={shortest} in the task '{name}': use {shortest} or more")
 
 
 def string_spec(symbols: int, shortest: int, longest: int) -> TaskSpec:
