@@ -10,7 +10,7 @@ from theodolite.errors import BadInput
 from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.recall import then_ask
 from theodolite.tasks.shared.permutation import permutations
-from theodolite.tasks.shared.strings import check_training_lengths
+from theodolite.tasks.shared.strings import check_training_lengths, token_spec
 
 
 @register("compression", "the symbol at each place of a string, asked in random order")
@@ -43,17 +43,8 @@ class Compression(Named):
 
     @property
     def spec(self) -> TaskSpec:
-        return TaskSpec(
-            kind="sequence",
-            features=self.symbols + self.positions,
-            outputs=self.symbols,
-            vocab=self.symbols + self.positions,
-            lengths=(self.shortest, self.longest),
-            loss="cross-entropy",
-            chance=1 / self.symbols,
-            solved=0.99,
-            limit=self.positions,
-        )
+        vocab, lengths = self.symbols + self.positions, (self.shortest, self.longest)
+        return token_spec(vocab, self.symbols, lengths, chance=1 / self.symbols, limit=self.positions)
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
         length, rows = check_length(self, length), (members, batch)

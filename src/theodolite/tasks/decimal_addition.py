@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.shared.positional import add, to_number
-from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer
+from theodolite.tasks.shared.strings import check_training_lengths, read_then_answer, token_spec
 
 
 @register("decimal-addition", "sum of two decimal numbers, least significant digit first")
@@ -35,16 +35,8 @@ class DecimalAddition(Named):
 
     @property
     def spec(self) -> TaskSpec:
-        return TaskSpec(
-            kind="sequence",
-            features=self.base + 2,
-            outputs=self.base,
-            vocab=self.base + 2,
-            lengths=(self.shortest, self.longest),
-            loss="cross-entropy",
-            chance=_share_of_zeros(self.base, self.shortest, self.longest),
-            solved=0.99,
-        )
+        chance = _share_of_zeros(self.base, self.shortest, self.longest)
+        return token_spec(self.base + 2, self.base, (self.shortest, self.longest), chance=chance)
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
         length = check_length(self, length)

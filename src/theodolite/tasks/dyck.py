@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
-from theodolite.tasks.shared.strings import check_training_lengths
+from theodolite.tasks.shared.strings import check_training_lengths, token_spec
 
 
 @register("dyck", "nested brackets of bounded depth: which may close next")
@@ -59,16 +59,7 @@ class Dyck(Named):
 
 def bracket_spec(types: int, empty: float, shortest: int, longest: int) -> TaskSpec:
     """Which of `types` brackets may close next, or none of them; `empty` is the share of positions with none open."""
-    return TaskSpec(
-        kind="sequence",
-        features=2 * types,
-        outputs=types + 1,
-        vocab=2 * types,
-        lengths=(shortest, longest),
-        loss="cross-entropy",
-        chance=max(empty, (1 - empty) / types),
-        solved=0.99,
-    )
+    return token_spec(2 * types, types + 1, (shortest, longest), chance=max(empty, (1 - empty) / types))
 
 
 def bracket_batch(top: Tensor, level: Tensor, opens: Tensor, types: int) -> Batch:

@@ -10,7 +10,7 @@ from torch import Tensor
 from theodolite.errors import BadInput
 from theodolite.tasks.contract import Batch, Named, TaskSpec, check_at_least, check_length, register
 from theodolite.tasks.shared.permutation import permutations
-from theodolite.tasks.shared.strings import check_training_lengths
+from theodolite.tasks.shared.strings import check_training_lengths, token_spec
 
 
 @register("recall", "the value that stood beside each key")
@@ -50,17 +50,7 @@ class Recall(Named):
 
 def recall_spec(vocab: int, values: int, shortest: int, longest: int, possible: int) -> TaskSpec:
     """One of equally likely values for every key that is asked, of `possible` keys."""
-    return TaskSpec(
-        kind="sequence",
-        features=vocab,
-        outputs=values,
-        vocab=vocab,
-        lengths=(shortest, longest),
-        loss="cross-entropy",
-        chance=1 / values,
-        solved=0.99,
-        limit=possible,
-    )
+    return token_spec(vocab, values, (shortest, longest), chance=1 / values, limit=possible)
 
 
 def check_pairs(name: str, possible: int, values: int, shortest: int, longest: int) -> None:

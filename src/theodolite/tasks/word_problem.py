@@ -12,7 +12,7 @@ from theodolite.errors import BadInput
 from theodolite.registry import unknown
 from theodolite.tasks.contract import Batch, Named, TaskSpec, check_length, register
 from theodolite.tasks.shared.groups import multiply, permutation_group, prefix_products
-from theodolite.tasks.shared.strings import check_training_lengths
+from theodolite.tasks.shared.strings import check_training_lengths, token_spec
 from theodolite.tasks.shared.tables import on_device
 
 
@@ -46,16 +46,7 @@ class WordProblem(Named):
         order = permutation_group(self.group).order
         letters = order if self.generators == "all" else 2
         chance = 1 / order if self.generators == "all" else _chance(self.group, self.shortest, self.longest)
-        return TaskSpec(
-            kind="sequence",
-            features=letters,
-            outputs=order,
-            vocab=letters,
-            lengths=(self.shortest, self.longest),
-            loss="cross-entropy",
-            chance=chance,
-            solved=0.99,
-        )
+        return token_spec(letters, order, (self.shortest, self.longest), chance=chance)
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
         shape, device = (members, batch, check_length(self, length)), generator.device

@@ -29,18 +29,16 @@ def check_training_lengths(name: str, shortest: int, longest: int) -> None:
         raise BadInput(f"longest={longest} is below shortest={shortest} in the task '{name}': use {shortest} or more")
 
 
+def token_spec(
+    vocab: int, outputs: int, lengths: tuple[int, int], *, chance: float, limit: int | None = None
+) -> TaskSpec:
+    """Sequences of `vocab` tokens; one of `outputs` classes is asked for where they are scored."""
+    return TaskSpec("sequence", vocab, outputs, vocab, lengths, "cross-entropy", chance, solved=0.99, limit=limit)
+
+
 def string_spec(symbols: int, shortest: int, longest: int) -> TaskSpec:
     """Strings of equally likely symbols, and one more token for the marker; answers are such symbols too."""
-    return TaskSpec(
-        kind="sequence",
-        features=symbols + 1,
-        outputs=symbols,
-        vocab=symbols + 1,
-        lengths=(shortest, longest),
-        loss="cross-entropy",
-        chance=1 / symbols,
-        solved=0.99,
-    )
+    return token_spec(symbols + 1, symbols, (shortest, longest), chance=1 / symbols)
 
 
 def read_then_answer(string: Tensor, answer: Tensor, marker: int) -> Batch:

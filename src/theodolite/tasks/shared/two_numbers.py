@@ -13,7 +13,7 @@ from torch import Tensor
 
 from theodolite.tasks.contract import Batch, TaskSpec, check_length
 from theodolite.tasks.shared.positional import count_digits, draw_positive, to_digits, to_number
-from theodolite.tasks.shared.strings import Lengths
+from theodolite.tasks.shared.strings import Lengths, token_spec
 
 SIGN, MARKER = 2, 3  # tokens that follow the two digits
 END = 2  # an answer that follows the two digits
@@ -31,16 +31,8 @@ class TwoNumbers(Lengths, ABC):
 
     @property
     def spec(self) -> TaskSpec:
-        return TaskSpec(
-            kind="sequence",
-            features=4,
-            outputs=3,
-            vocab=4,
-            lengths=(self.shortest, self.longest),
-            loss="cross-entropy",
-            chance=_best_constant(type(self), self.shortest, self.longest),
-            solved=0.99,
-        )
+        chance = _best_constant(type(self), self.shortest, self.longest)
+        return token_spec(4, 3, (self.shortest, self.longest), chance=chance)
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
         length, device = check_length(self, length), generator.device
