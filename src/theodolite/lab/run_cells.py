@@ -58,5 +58,5 @@ def _found(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Mapping[s
 
 def describe(cell: Cell) -> str:
     shape = cell.config.get("shape", {})
-    sizes = " ".join(f"{name} {value}" for name, value in shape.items())
+    sizes = " ".join(f"{name} {value}" for name, value in shape.items()) if isinstance(shape, Mapping) else str(shape)
     return " ".join(part for part in (str(cell.config.get("net", cell.measure)), sizes) if part)
