@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite import errors
 from theodolite.errors import BadInput, CertificateRefused, Finding, TheodoliteError, UnknownName
 from theodolite.measurement import SCHEMA, Measurement, Provenance, canonical, finite, seed_of
@@ -21,7 +22,7 @@ from theodolite.version import __version__
 KINDS = [e for _, e in inspect.getmembers(errors, inspect.isclass) if issubclass(e, TheodoliteError)]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@each("kind", KINDS)
 def test_exit_codes(kind):
     """2 for what the user should change, 1 for a finding the user asked to fail on."""
     assert kind.exit_code == (1 if issubclass(kind, Finding) else 2)

@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from tests.each import each
 from theodolite.advice.advice import advise
 from theodolite.advice.configs import read_config
 from theodolite.advice.result import short
@@ -112,7 +113,7 @@ def test_context_sets_where_attention_is_costed():
     assert gained == 4 * 32 * 4096 * 10
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "sentence"),
     [
         ({}, "one of them"),

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from tests.each import each
 from theodolite.advice.catalogue import models
 from theodolite.advice.configs import load_config, read_config, reshape
 from theodolite.advice.cost import cost
@@ -168,14 +169,14 @@ def agrees(config: dict[str, Any], folder: Path) -> None:
     assert shape.params == theirs
 
 
-@pytest.mark.parametrize(("family", "fields"), CASES, ids=[f"{family}-{i}" for i, (family, _) in enumerate(CASES)])
+@each(("family", "fields"), CASES)
 def test_a_small_odd_model_counts_as_transformers_counts_it(
     family: str, fields: dict[str, Any], tmp_path: Path
 ) -> None:
     agrees({"model_type": family, **fields}, tmp_path)
 
 
-@pytest.mark.parametrize(("family", "fields"), CASES, ids=[f"{family}-{i}" for i, (family, _) in enumerate(CASES)])
+@each(("family", "fields"), CASES)
 def test_a_reshaped_configuration_loads_and_counts_the_same(
     family: str, fields: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -186,7 +187,7 @@ def test_a_reshaped_configuration_loads_and_counts_the_same(
     agrees(new, tmp_path)
 
 
-@pytest.mark.parametrize("name", REAL)
+@each("name", REAL)
 def test_a_public_model_counts_as_transformers_counts_it(name: str, tmp_path: Path) -> None:
     (model,) = [model for model in models() if model.name == name]
     agrees(dict(model.config), tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.each import each
 from theodolite.advice.catalogue import PublicModel, models
 
 THREE_DIGITS = [model for model in models() if model.digits >= 3 and model.counts != "not compared"]
@@ -15,12 +16,12 @@ def off(model: PublicModel) -> float:
     return abs(model.counted / model.published_params - 1)
 
 
-@pytest.mark.parametrize("model", THREE_DIGITS, ids=lambda model: model.name)
+@each("model", THREE_DIGITS)
 def test_a_count_published_to_three_digits_is_reproduced_within_one_percent(model: PublicModel) -> None:
     assert off(model) < 0.01
 
 
-@pytest.mark.parametrize("model", ROUNDED, ids=lambda model: model.name)
+@each("model", ROUNDED)
 def test_a_rounded_count_is_near(model: PublicModel) -> None:
     assert off(model) < (0.04 if model.digits == 2 else 0.15)
 
@@ -54,7 +55,7 @@ def test_the_catalogue_is_large_and_wide() -> None:
     assert len({model.name for model in models()}) == len(models())
 
 
-@pytest.mark.parametrize("model", models(), ids=lambda model: model.name)
+@each("model", models())
 def test_an_entry_is_complete_and_reads(model: PublicModel) -> None:
     shape = model.shape
     assert shape.name == model.name

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.each import each
 from theodolite.advice.catalogue import models
 from theodolite.advice.configs import load_config, read_config, reshape
 from theodolite.advice.shape import OUTSIDE_BLOCKS
@@ -181,7 +182,7 @@ def test_a_text_part_without_sizes_is_named() -> None:
             read_config({"model_type": "llava", "text_config": inner}, "my config")
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "names"),
     [
         ({"n_layer": None}, ["num_hidden_layers", "n_layer"]),
@@ -277,7 +278,7 @@ def test_a_missing_file_and_a_folder_without_one_are_refused(tmp_path: Path) -> 
         load_config(tmp_path)
 
 
-@pytest.mark.parametrize("model", models(), ids=lambda model: model.name)
+@each("model", models())
 def test_reshaping_a_public_model_to_its_own_shape_changes_no_count(model: Any) -> None:
     shape = model.shape
     if shape.width % shape.heads and not shape.decoder_depth:
@@ -293,7 +294,7 @@ DEEPENED = [model for model in models() if model.shape.width % model.shape.heads
 DEEPENED = [model for model in DEEPENED if model.shape.distinct_layers is None]
 
 
-@pytest.mark.parametrize("model", DEEPENED, ids=lambda model: model.name)
+@each("model", DEEPENED)
 def test_twice_the_depth_is_twice_the_blocks(model: Any) -> None:
     shape = model.shape
     deep = read_config(reshape(model.config, 2 * shape.depth, shape.width, shape.heads), model.name)

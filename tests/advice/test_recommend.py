@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from tests.each import each
 from theodolite.advice.advice import advise
 from theodolite.advice.catalogue import models
 from theodolite.advice.recommend import Family, alternatives, recommend
@@ -57,7 +58,7 @@ def test_no_buildable_shape_in_the_interval_is_nearer():
     assert off(found.shape.depth) <= min(map(off, rivals)) + 0.02
 
 
-@pytest.mark.parametrize("model", models(), ids=lambda model: model.name)
+@each("model", models())
 def test_every_public_model_is_advised_its_own_size(model):
     shape = model.shape
     advice = advise(model.config)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
+from tests.each import each
 from tests.lab.small_runs import MLP, RNN, keyed, net_file, rows_of
 from theodolite.bench.learn import learn
 from theodolite.bench.lengths import unseen_lengths
@@ -42,7 +43,7 @@ def test_more_seeds_and_rates_join_those_that_are_there(folder):
     assert learn(**{**QUICK, "seed": 2}, out=folder).reused == 2
 
 
-@pytest.mark.parametrize(
+@each(
     "changed",
     [
         {"lr": 1e-4},
@@ -60,7 +61,6 @@ def test_more_seeds_and_rates_join_those_that_are_there(folder):
         {"to_the_end": True},
         {"seed": 50},
     ],
-    ids=str,
 )
 def test_what_changes_the_learning_makes_another_member(folder, changed):
     assert learn(**{**QUICK, **changed}, out=folder).reused == 0

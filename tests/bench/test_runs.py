@@ -11,6 +11,7 @@ from collections import Counter
 
 import pytest
 
+from tests.each import each
 from theodolite.bench.runs import failures, runs
 from theodolite.errors import BadInput, StoreError
 from theodolite.lab.cell import Cell, Row
@@ -43,7 +44,7 @@ def test_every_member_comes_back_in_the_order_of_finishing(folder):
     assert found(folder) == ROWS
 
 
-@pytest.mark.parametrize(
+@each(
     ("filters", "fits"),
     [
         ({"net": "lstm"}, lambda c, r: c["net"] == "lstm"),
@@ -71,7 +72,6 @@ def test_every_member_comes_back_in_the_order_of_finishing(folder):
             lambda c, r: (c["seed"], c["lr"], c["net"]) == (2, 1e-3, "lstm"),
         ),
     ],
-    ids=lambda case: str(case) if isinstance(case, dict) else "fits",
 )
 def test_filters_keep_what_fits(folder, filters, fits):
     expected = [row for row in ROWS if fits(row.cell.config, row.result)]
@@ -88,7 +88,7 @@ def test_a_member_is_found_by_the_beginning_of_its_key(folder):
     assert found(folder, where={"key": key[:8]}) == [ROWS[4]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("filters", "told"),
     [
         ({"net": "lsmt"}, r"no net of these runs is called 'lsmt': did you mean 'lstm'\?"),
@@ -105,7 +105,6 @@ def test_a_member_is_found_by_the_beginning_of_its_key(folder):
         ({"where": {"lr": 1e-3, "lr ": 1e-3}}, "asked for twice"),
         ({"net": " , "}, "names nothing"),
     ],
-    ids=str,
 )
 def test_what_no_member_has_is_refused_in_a_sentence(folder, filters, told):
     with pytest.raises(BadInput, match=told):

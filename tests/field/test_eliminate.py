@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.field import Modulus, eliminate, product, rank
 
@@ -105,8 +106,8 @@ def assert_elimination(matrix: torch.Tensor, m: Modulus, done) -> None:
     assert found == flint_matrix(right, m)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("p", PRIMES)
+@each("kind", KINDS)
+@each("p", PRIMES)
 def test_small_matrices_of_every_kind(kind, p):
     m = Modulus(p)
     for rows, columns in SHAPES:
@@ -116,8 +117,8 @@ def test_small_matrices_of_every_kind(kind, p):
         assert torch.equal(matrix, before), "without overwrite the matrix stays as it is"
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("block", [1, 2, 5, 16, 17, 64])
+@each("kind", KINDS)
+@each("block", [1, 2, 5, 16, 17, 64])
 def test_block_sizes_give_the_same_answer(kind, block):
     m = Modulus(101)
     for rows, columns in [(40, 40), (70, 30), (33, 65)]:
@@ -125,7 +126,7 @@ def test_block_sizes_give_the_same_answer(kind, block):
         assert_elimination(matrix, m, eliminate(matrix, m, block=block))
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "p", "size"),
     [
         *((random_matrix, NEAR_2_23, n) for n in (511, 512, 513, 530)),
@@ -139,7 +140,6 @@ def test_block_sizes_give_the_same_answer(kind, block):
         (random_matrix, 2, 530),
         (random_matrix, NEAR_2_25, 200),
     ],
-    ids=lambda v: getattr(v, "__name__", str(v)),
 )
 def test_across_block_boundaries(kind, p, size):
     m = Modulus(p)

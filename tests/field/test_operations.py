@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.field import FieldTensor, Modulus
 
 from .truth import NEAR_2_23, NEAR_2_25, integers, residues, tensor
@@ -364,7 +365,7 @@ TABLE: dict[str, Case] = {
 }
 
 
-@pytest.mark.parametrize("p", P)
+@each("p", P)
 @pytest.mark.parametrize("name", TABLE)
 def test_operation_equals_integers(name, p):
     shapes, on_tensors, on_numpy = TABLE[name]

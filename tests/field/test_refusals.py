@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tests.each import each
 from theodolite.errors import BadInput, NotPolynomial
 from theodolite.field import FieldTensor, Modulus, draw_residues
 
@@ -69,7 +70,7 @@ NOT_POLYNOMIAL = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_POLYNOMIAL)
+@each("name", NOT_POLYNOMIAL)
 def test_an_operation_that_is_not_polynomial_is_refused_by_name(name):
     message = {"dropout": "bernoulli|native_dropout|dropout|rand|empty", "inverse": "inv"}.get(name, name)
     with pytest.raises(NotPolynomial, match=f"'.*({message}).*'.*epsilon"):
@@ -164,7 +165,7 @@ LEAVING = {
 }
 
 
-@pytest.mark.parametrize("name", LEAVING)
+@each("name", LEAVING)
 def test_no_way_out_of_the_field(name):
     with pytest.raises(NotPolynomial):
         LEAVING[name](field())
@@ -189,7 +190,7 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("name", WRITES)
+@each("name", WRITES)
 def test_nothing_is_written_into_an_ordinary_tensor(name):
     plain = torch.zeros(3, 4, dtype=torch.float64)
     with pytest.raises(NotPolynomial, match="ordinary tensor"):

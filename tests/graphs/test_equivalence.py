@@ -8,6 +8,7 @@ import networkx
 import numpy as np
 import pytest
 
+from tests.each import each
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.cut import lowest_cut
 from theodolite.graphs.equivalence import (
@@ -92,7 +93,7 @@ def ranks(graph: CompositionalGraph, seed: int) -> dict[tuple[str, ...], int]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_what_is_taken_away_shows_in_no_gradient(seed):
     full = tangled(seed)
     short = canonical(full)
@@ -113,7 +114,7 @@ def test_every_two_binary_trees_of_five_variables_show_different_gradients():
     assert len(set(shown)) == len(trees) > 20
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_names_and_orders_do_not_matter(seed):
     for one in (tangled(seed), random_dag(8, 3, 3, None, np.random.default_rng(seed))):
         other = renamed(one, seed)
@@ -122,14 +123,14 @@ def test_names_and_orders_do_not_matter(seed):
         assert hash(structure_key(one, kinds=True)) == hash(structure_key(other, kinds=True))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_the_canonical_form_is_its_own(seed):
     form = canonical(tangled(seed))
     assert canonical(form) == form
     assert is_reduced(form)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each("seed", range(12))
 def test_a_leaf_that_moves_makes_another_tree(seed):
     random = np.random.default_rng(seed)
     one = random_tree(7, 3, random)
@@ -160,7 +161,7 @@ def named(graph: CompositionalGraph) -> networkx.DiGraph:
     return net
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_the_lowest_cut_is_the_smallest_and_nothing_below_it_cuts_as_well(seed):
     one = tangled(seed)
     nodes = {node.name: node for node in one.nodes}
@@ -211,7 +212,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("case", SAME)
+@each("case", SAME)
 def test_differences_that_no_data_shows(case):
     one, other = SAME[case]
     assert equivalent(one, other)

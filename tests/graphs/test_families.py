@@ -6,6 +6,7 @@ import networkx
 import numpy as np
 import pytest
 
+from tests.each import each
 from theodolite.errors import BadInput, UnknownName
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.equivalence import equivalent, is_reduced, structure_key
@@ -53,8 +54,8 @@ def test_windows_overlap_by_what_the_stride_leaves():
     assert len(pyramid.nodes) == 4 + 3 + 2 + 1
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 6, 11, 24])
-@pytest.mark.parametrize(("fan_in", "stride"), [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (5, 2), (5, None)])
+@each("n", [1, 2, 3, 6, 11, 24])
+@each(("fan_in", "stride"), [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (5, 2), (5, None)])
 def test_every_window_is_of_neighbours_and_every_variable_is_read(n, fan_in, stride):
     graph = convolutional_tree(n, fan_in, stride)
     place = {name: i for i, name in enumerate(graph.variables)}

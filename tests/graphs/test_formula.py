@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sympy
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.graphs import Node
 from theodolite.graphs.equivalence import equivalent
@@ -41,7 +42,7 @@ def symbolic(text: str) -> tuple[list[sympy.Symbol], sympy.Expr]:
     return list(names.values()), sympy.sympify(text, locals=known)
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@each("text", TEXTS)
 def test_values_are_those_of_sympy(text):
     formula = Formula(text)
     symbols, expression = symbolic(text)
@@ -51,7 +52,7 @@ def test_values_are_those_of_sympy(text):
     assert formula.function(at).shape == (20,)
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@each("text", TEXTS)
 def test_what_a_node_reads_enters_through_it_alone(text):
     """For variables u, v below a node and z not below it, the ratio of the derivatives by u and v depends on z only if
     another path leads from u or v to the output; sympy takes the derivatives."""
@@ -107,7 +108,7 @@ def test_terms_of_a_sum_do_not_interact_and_factors_add_up_in_the_logarithm():
                     assert _is_zero(sympy.diff(shown, of[u], of[v]), symbols), (text, u, v)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "nodes"),
     [
         ("sin(x1*x2) + x3**2/x4", [("x1 x2", "product"), ("x3 x4", "product"), ("h1 h2", "sum")]),
@@ -158,7 +159,7 @@ def test_values_where_the_formula_is_not_defined_are_not_finite_and_warn_nobody(
         assert np.isinf(Formula("1/x1").function(np.array([[0.0]]))).all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("", "is no formula"),

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.each import each
 from theodolite import device as device_module
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput, NotEnoughMemory, NotPolynomial
@@ -38,8 +39,8 @@ BAD_OUTPUTS = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_OUTPUTS)
-@pytest.mark.parametrize("mode", ["exact", "epsilon", "grid"])
+@each("name", BAD_OUTPUTS)
+@each("mode", ["exact", "epsilon", "grid"])
 def test_a_module_that_does_not_return_one_tensor_of_the_right_shape(name, mode):
     answer, message = BAD_OUTPUTS[name]
     with pytest.raises(BadInput, match=message):
@@ -64,7 +65,7 @@ def _few(mode: str) -> dict:
     return {"exact": {"max_points": 80}, "epsilon": {"points": 16}, "grid": {"templates": 3}}[mode]
 
 
-@pytest.mark.parametrize(
+@each(
     ("partition", "message"),
     [
         ("0,1|1,2,3", "site 1 twice"),
@@ -82,7 +83,7 @@ def _few(mode: str) -> dict:
         (Partition((0,), (1,)), "2 sites and the input has 4"),
     ],
 )
-@pytest.mark.parametrize("mode", ["exact", "epsilon", "grid"])
+@each("mode", ["exact", "epsilon", "grid"])
 def test_partitions_that_do_not_fit(partition, message, mode):
     with pytest.raises(BadInput, match=message):
         separation_rank("self-attention", mode=mode, partition=partition, **SMALL)
@@ -119,8 +120,8 @@ BATCHY = {
 }
 
 
-@pytest.mark.parametrize("name", BATCHY)
-@pytest.mark.parametrize("mode", ["exact", "epsilon", "grid"])
+@each("name", BATCHY)
+@each("mode", ["exact", "epsilon", "grid"])
 def test_an_output_that_depends_on_the_batch_is_refused(name, mode):
     with pytest.raises(BadInput, match="different outputs in different batches"):
         separation_rank(Returning(BATCHY[name]), mode=mode, features=4)
@@ -164,7 +165,7 @@ def test_counts_below_one_are_refused(option, value):
         separation_rank("self-attention", **{option: value}, **SMALL)
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"token": 4}, "tokens run from 0 to 3"),

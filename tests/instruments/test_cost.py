@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.instruments.cost import cost, predicted_price
 from theodolite.measurement import Measurement
@@ -43,7 +44,7 @@ SHAPES: list[tuple[str, dict]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "shape"), SHAPES, ids=str)
+@each(("name", "shape"), SHAPES)
 def test_parameters_and_operations_are_the_formulas(name, shape):
     found = cost(name, timed=False, state=False, **shape)
     for quantity in ("parameters", "flops_per_token"):
@@ -258,5 +259,5 @@ def test_the_measure_can_be_stored_and_nothing_global_is_touched():
         "training_seconds_per_token",
         "state_size",
     }
-    for each in json.loads(json.dumps(row, allow_nan=False)).values():
-        assert Measurement.from_json(each).provenance.seed == 3
+    for one in json.loads(json.dumps(row, allow_nan=False)).values():
+        assert Measurement.from_json(one).provenance.seed == 3

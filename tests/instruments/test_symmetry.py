@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.each import each
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.instruments.symmetry import BROKEN, GROUPS, HOLDS, equivariance, predicted_symmetry, symmetries
 from theodolite.measurement import Measurement
@@ -59,7 +60,7 @@ VARIANTS: dict[str, list[dict]] = {
 CASES = [(name, variant) for name in nets for variant in VARIANTS.get(name, [{}])]
 
 
-@pytest.mark.parametrize(("name", "variant"), CASES, ids=str)
+@each(("name", "variant"), CASES)
 def test_every_declared_symmetry_is_measured_zero_and_every_declared_asymmetry_is_not(name, variant):
     declared = load(name, **variant).module.symmetries()
     assert {"translation", "permutation"} <= set(declared) <= set(GROUPS)
@@ -132,9 +133,9 @@ def test_a_users_net_is_measured_without_a_prediction():
     assert as_it_is.value < 1e-14
     assert as_it_is.diagnostics["draws"] == 1
     assert equivariance(Set(4, place=0.1).double(), "permutation", features=4, tokens=6).value > 1e-2
-    for each in (found, as_it_is):
-        assert each.diagnostics["predicted"] is None
-        assert each.diagnostics["agrees"] is None
+    for one in (found, as_it_is):
+        assert one.diagnostics["predicted"] is None
+        assert one.diagnostics["agrees"] is None
     assert predicted_symmetry(Set(4), "permutation") is None
 
 
@@ -207,7 +208,7 @@ class Fails(nn.Module):
         raise ValueError("only on Sundays")
 
 
-@pytest.mark.parametrize(
+@each(
     ("net", "options", "error", "message"),
     [
         ("mlp", {"group": "time-shift"}, NotApplicable, "reads a vector"),

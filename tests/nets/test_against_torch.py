@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.nets.convolution import Convolution, Window
 from theodolite.nets.gru import gru
@@ -74,9 +75,9 @@ def test_recurrent_weights_start_as_torchs_do(name):
     assert 0 < layer.into.bias.abs().max() <= 1 / 8
 
 
-@pytest.mark.parametrize("tokens", [1, 3, 9, 30])
-@pytest.mark.parametrize(("kernel", "dilation"), [(1, 1), (2, 3), (3, 1), (5, 4), (3, 16)])
-@pytest.mark.parametrize("causal", [True, False])
+@each("tokens", [1, 3, 9, 30])
+@each(("kernel", "dilation"), [(1, 1), (2, 3), (3, 1), (5, 4), (3, 16)])
+@each("causal", [True, False])
 def test_a_window_is_torchs_convolution(tokens, kernel, dilation, causal):
     """Also where the window is longer than the sequence."""
     if not causal and kernel % 2 == 0:

@@ -9,6 +9,7 @@ import math
 import pytest
 import torch
 
+from tests.each import each
 from theodolite import separation_rank
 from theodolite.errors import BadInput
 from theodolite.nets.degree_attention import DegreeAttention
@@ -38,8 +39,8 @@ def test_a_fully_connected_layer_by_explicit_products(count, degrees):
     torch.testing.assert_close(net(x), hidden)
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("degrees", [(2, 2), (3,), (4, 3), (5, 2)])
+@each("count", COUNTS)
+@each("degrees", [(2, 2), (3,), (4, 3), (5, 2)])
 def test_square_matrices_are_counted_as_asked(count, degrees):
     """At equal budget every degree has the same measured parameters, whatever enters and leaves the blocks."""
     spent = 9 * sum(matrices_per_block(degree, count) for degree in degrees)
@@ -64,8 +65,8 @@ def test_equal_degrees_are_the_depth_and_degree_they_stand_for(net):
         assert all(torch.equal(a, b) for a, b in zip(one.module.parameters(), plain.module.parameters(), strict=True))
 
 
-@pytest.mark.parametrize("net", NETS)
-@pytest.mark.parametrize(
+@each("net", NETS)
+@each(
     ("shape", "told"),
     [
         ({"degrees": "2.5,3"}, "degree 2.5 is not polynomial"),
@@ -89,8 +90,8 @@ def test_a_layer_that_multiplies_with_its_input_needs_one_of_its_own_width():
     assert isinstance(same.embed, torch.nn.Identity)
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize(
+@each("count", COUNTS)
+@each(
     ("family", "shape", "degrees"),
     [
         (DegreeAttention, {"width": 2}, (2, 3)),

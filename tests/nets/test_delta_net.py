@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.nets.delta_net import DeltaRule, delta_net
 from theodolite.nets.load import load
@@ -41,9 +42,9 @@ def problem(tokens: int, steps: int, decay: float | None, most: float = 2.0):
     return [x for x in (query, key, value, rate, log_decay) if x is not None]
 
 
-@pytest.mark.parametrize("decay", [None, 0.0, 0.05, 20.0])
-@pytest.mark.parametrize("steps", [1, 2, 3])
-@pytest.mark.parametrize(("tokens", "chunk"), [(1, 32), (5, 32), (8, 4), (13, 4), (7, 1), (70, 32)])
+@each("decay", [None, 0.0, 0.05, 20.0])
+@each("steps", [1, 2, 3])
+@each(("tokens", "chunk"), [(1, 32), (5, 32), (8, 4), (13, 4), (7, 1), (70, 32)])
 def test_chunks_give_the_recurrence_forward_and_backward(tokens, chunk, steps, decay):
     given = [x.requires_grad_() for x in problem(tokens, steps, decay)]
     found, truth = delta_rule(*given, chunk=chunk), token_by_token(*given)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from torch import nn
 
+from tests.each import each
 from theodolite.bench.learn import learn
 from theodolite.nets import fingerprint
 from theodolite.nets.load import load, named_in_file
@@ -108,7 +109,7 @@ def test_another_process_says_the_same_and_so_do_workers(project):
     assert (len(found.rows), found.failures) == (2, ())
 
 
-@pytest.mark.parametrize(
+@each(
     ("imports", "inside"),
     [
         ("import TAG_one", "pass"),

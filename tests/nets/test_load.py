@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.each import each
 from theodolite.errors import BadInput, UnknownName
 from theodolite.instruments.fixed_points.load_map import load_map
 from theodolite.instruments.gradient.signal import signal
@@ -288,10 +289,8 @@ def test_an_unknown_argument_is_answered_with_a_near_one():
         load("mlp", tokens=4)
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"features": -3}, {"features": 0}, {"outputs": -1}, {"outputs": 0}, {"tokens": -2}]
-)
-@pytest.mark.parametrize("name", ["self-attention", "degree-attention", "recurrent-circuit", "polynomial-mixer"])
+@each("arguments", [{"features": -3}, {"features": 0}, {"outputs": -1}, {"outputs": 0}, {"tokens": -2}])
+@each("name", ["self-attention", "degree-attention", "recurrent-circuit", "polynomial-mixer"])
 def test_shapes_that_are_no_sizes_are_refused(name, arguments):
     """Neither a traceback of torch's nor another shape in silence."""
     with pytest.raises(BadInput, match=next(iter(arguments))):

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.nets.load import load
 from theodolite.nets.parts.recurrent import Recurrent
@@ -36,8 +37,8 @@ def stack_by_hand(net: Recurrent, x: Tensor, cells: int) -> Tensor:
     return net.read(x)
 
 
-@pytest.mark.parametrize(("tokens", "stack"), [(1, None), (2, None), (7, None), (12, None), (12, 3), (9, 1), (5, 40)])
-@pytest.mark.parametrize("depth", [1, 2])
+@each(("tokens", "stack"), [(1, None), (2, None), (7, None), (12, None), (12, 3), (9, 1), (5, 40)])
+@each("depth", [1, 2])
 def test_a_stack_of_which_only_readable_cells_are_kept_is_the_whole_stack(tokens, stack, depth):
     net = doubled(stack_rnn(features=3, outputs=2, width=5, cell=3, depth=depth, stack=stack, activation="tanh"))
     x = inputs(4, tokens, 3)
@@ -83,12 +84,8 @@ def tape_by_hand(net: TapeRNN, x: Tensor) -> Tensor:
     return net.read(x)
 
 
-@pytest.mark.parametrize("tokens", [1, 2, 5, 12])
-@pytest.mark.parametrize(
-    "shape",
-    [{}, {"depth": 2}, {"tape": 4}, {"tape": 1}, {"tape": 7, "jump": 20}, {"jump": 3, "write_layers": 2}],
-    ids=str,
-)
+@each("tokens", [1, 2, 5, 12])
+@each("shape", [{}, {"depth": 2}, {"tape": 4}, {"tape": 1}, {"tape": 7, "jump": 20}, {"jump": 3, "write_layers": 2}])
 def test_a_tape_kept_as_its_fourier_coefficients_is_the_tape(tokens, shape):
     net = doubled(TapeRNN(features=3, outputs=2, width=5, cell=3, activation="tanh", **shape))
     x = inputs(4, tokens, 3)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.nets import nets
 from theodolite.nets.load import load
@@ -39,8 +40,8 @@ def test_counts_are_the_closed_formulas(f, o, d, w):
     assert count_parameters(convolution) == (f + 1) * w + d * (4 * w * w + 2 * w) + read
 
 
-@pytest.mark.parametrize("name", WITH_WIDTH)
-@pytest.mark.parametrize("budget", [3_000, 64_000])
+@each("name", WITH_WIDTH)
+@each("budget", [3_000, 64_000])
 def test_the_width_is_the_nearest_of_all(name, budget):
     """Against every width around it, built in memory."""
     given = {"features": 5, "outputs": 2}
@@ -117,9 +118,7 @@ def test_budgets_are_read(text, count):
     assert parse_budget(text) == count
 
 
-@pytest.mark.parametrize(
-    "text", ["", "k", "0", "-5", "1.5", "64 k b", "64kk", "many", "inf", "nan", "1e999", "0.0001k"]
-)
+@each("text", ["", "k", "0", "-5", "1.5", "64 k b", "64kk", "many", "inf", "nan", "1e999", "0.0001k"])
 def test_what_is_no_budget_is_refused(text):
     with pytest.raises(BadInput, match="is not a number of parameters"):
         parse_budget(text)

@@ -10,6 +10,7 @@ import torch
 from scipy.linalg import expm
 from torch import Tensor
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.nets.load import load
 from theodolite.nets.parts.scan import decaying_sum, diagonal_system
@@ -56,15 +57,15 @@ def same_both_ways(found, truth, given):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("decay", [0.0, 0.05, 30.0])
-@pytest.mark.parametrize(("tokens", "chunk"), SHAPES)
+@each("decay", [0.0, 0.05, 30.0])
+@each(("tokens", "chunk"), SHAPES)
 def test_a_decaying_sum_in_chunks_is_the_recurrence(tokens, chunk, decay):
     given = [x.requires_grad_() for x in sums(tokens, decay)]
     same_both_ways(decaying_sum(*given, chunk=chunk), sum_by_token(*given), given)
 
 
-@pytest.mark.parametrize("decay", [0.0, 0.1, 30.0])
-@pytest.mark.parametrize(("tokens", "chunk"), SHAPES)
+@each("decay", [0.0, 0.1, 30.0])
+@each(("tokens", "chunk"), SHAPES)
 def test_a_diagonal_system_in_chunks_is_the_complex_recurrence(tokens, chunk, decay):
     given = [x.requires_grad_() for x in modes(tokens, decay)]
     same_both_ways(diagonal_system(*given, chunk=chunk), modes_by_token(*given), given)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from tests.each import each
 from theodolite.nets import nets
 from theodolite.nets.load import load
 
@@ -62,13 +65,22 @@ VARIANTS: dict[str, list[dict]] = {
         {"causal": False, "aggregation": "sum"},
     ],
 }
-CASES = [(name, variant) for name in TRAINED for variant in VARIANTS.get(name, [{}])]
-CAUSAL = [(name, variant) for name, variant in CASES if variant.get("causal", True)]
-BOTH_WAYS = [(name, variant) for name, variant in CASES if not variant.get("causal", True)]
+CASES = {name: VARIANTS.get(name, [{}]) for name in TRAINED}
+CAUSAL = {name: [v for v in variants if v.get("causal", True)] for name, variants in CASES.items()}
+BOTH_WAYS = {name: [v for v in variants if not v.get("causal", True)] for name, variants in CASES.items()}
 
 
-def named(case: object) -> str:
-    return " ".join(f"{k}={v}" for k, v in case.items()) or "as it is" if isinstance(case, dict) else str(case)
+def of_every_net(cases: dict[str, list[dict]]) -> Callable[..., Any]:
+    """One test of a net for all its variants."""
+
+    def decorated(test: Callable[..., None]) -> Callable[..., None]:
+        @pytest.mark.parametrize("name", [name for name, variants in cases.items() if variants])
+        def run(name: str) -> None:
+            each("variant", cases[name])(test)(name=name)
+
+        return run
+
+    return decorated
 
 
 def build(name: str, variant: dict, seed: int = 0) -> torch.nn.Module:
@@ -92,7 +104,7 @@ def test_every_trained_sequence_net_takes_present():
         assert list(inspect.signature(nets[name].build().forward).parameters) == ["x", "present"]
 
 
-@pytest.mark.parametrize(("name", "variant"), CAUSAL, ids=named)
+@of_every_net(CAUSAL)
 def test_a_causal_net_does_not_leak(name, variant):
     found = influence(build(name, variant), 9)
     assert (found.triu(1) == 0).all(), "a token sees a later one"
@@ -100,19 +112,19 @@ def test_a_causal_net_does_not_leak(name, variant):
     assert (found.diagonal(-1) > 0).all(), "a token does not see the one before it"
 
 
-@pytest.mark.parametrize(("name", "variant"), BOTH_WAYS, ids=named)
+@of_every_net(BOTH_WAYS)
 def test_a_net_without_a_mask_sees_both_ways(name, variant):
     found = influence(build(name, variant), 9)
     assert (found.diagonal(1) > 0).all()
     assert (found.diagonal(-1) > 0).all()
 
 
-@pytest.mark.parametrize(("name", "variant"), CASES, ids=named)
-@pytest.mark.parametrize("size", [1.0, 1e4])
-def test_padding_never_affects_a_real_token(name, variant, size):
-    """A batch of lengths 1 to 7 padded with garbage, against every sequence alone; and the gradients."""
+@of_every_net(CASES)
+def test_padding_never_affects_a_real_token(name, variant):
+    """A batch of lengths 1 to 7 padded with garbage, small and large, against every sequence alone; and gradients."""
     net, lengths = build(name, variant), torch.tensor([7, 1, 4, 6, 2, 4])
     present = torch.arange(7) < lengths[:, None]
+    size = torch.tensor([1.0, 1e4, 1.0, 1e4, 1.0, 1e4])[:, None, None]
     x = torch.where(present[..., None], normal(6, 7, 3), size * normal(6, 7, 3, seed=2)).requires_grad_()
     together = net(x, present)
     for i, length in enumerate(lengths.tolist()):
@@ -128,7 +140,7 @@ def test_padding_never_affects_a_real_token(name, variant, size):
         assert torch.isfinite(parameter.grad).all()
 
 
-@pytest.mark.parametrize(("name", "variant"), BOTH_WAYS, ids=named)
+@of_every_net(BOTH_WAYS)
 def test_without_present_padding_would_be_seen(name, variant):
     """The test above can fail."""
     net, x = build(name, variant), normal(1, 5, 3)
@@ -136,7 +148,7 @@ def test_without_present_padding_would_be_seen(name, variant):
     assert not torch.allclose(net(x)[:, :3], net(x, present)[:, :3])
 
 
-@pytest.mark.parametrize(("name", "variant"), CASES, ids=named)
+@of_every_net(CASES)
 def test_a_row_of_nothing_but_padding_gives_finite_numbers(name, variant):
     net = build(name, variant)
     x = normal(2, 4, 3).requires_grad_()
@@ -147,21 +159,20 @@ def test_a_row_of_nothing_but_padding_gives_finite_numbers(name, variant):
     assert torch.isfinite(x.grad).all()
 
 
-@pytest.mark.parametrize(("name", "variant"), CASES, ids=named)
-@pytest.mark.parametrize("tokens", [1, 200])
-def test_one_token_and_two_hundred_give_finite_numbers_and_gradients(name, variant, tokens):
-    net = build(name, variant).float()
-    x = normal(2, tokens, 3).float()
-    output = net(x)
-    assert output.shape == (2, tokens, 2)
-    output.square().sum().backward()
-    assert torch.isfinite(output).all()
-    for parameter in net.parameters():
-        if tokens > 1 or parameter.grad is not None:  # one token alone reads no memory
-            assert torch.isfinite(parameter.grad).all()
+@of_every_net(CASES)
+def test_one_token_and_two_hundred_give_finite_numbers_and_gradients(name, variant):
+    for tokens in (1, 200):
+        net = build(name, variant).float()
+        output = net(normal(2, tokens, 3).float())
+        assert output.shape == (2, tokens, 2)
+        output.square().sum().backward()
+        assert torch.isfinite(output).all()
+        for parameter in net.parameters():
+            if tokens > 1 or parameter.grad is not None:  # one token alone reads no memory
+                assert torch.isfinite(parameter.grad).all()
 
 
-@pytest.mark.parametrize(("name", "variant"), CASES, ids=named)
+@of_every_net(CASES)
 def test_every_parameter_of_a_variant_gets_a_gradient(name, variant):
     net = build(name, variant)
     net(normal(4, 9, 3)).square().sum().backward()
@@ -170,7 +181,7 @@ def test_every_parameter_of_a_variant_gets_a_gradient(name, variant):
         assert parameter.grad.abs().max() > 0, f"{label} has no influence"
 
 
-@pytest.mark.parametrize(("name", "variant"), CASES, ids=named)
+@of_every_net(CASES)
 def test_an_ensemble_of_a_variant_equals_its_members_one_by_one(name, variant):
     """Forward and gradient under vmap, three members with weights, inputs and padding of their own."""
     members = [build(name, variant, seed) for seed in range(3)]

@@ -5,6 +5,8 @@ from importlib import resources
 
 import pytest
 
+from tests.each import each
+
 TEMPLATES = resources.files("theodolite.report.page").joinpath("templates")
 COLOURS, PAGE, VERDICTS = (
     TEMPLATES.joinpath(f"{name}.css").read_text(encoding="utf-8") for name in ("colours", "page", "verdicts")
@@ -42,9 +44,9 @@ def test_the_formula_gives_the_known_extremes() -> None:
     assert ratio("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)  # the well-known grey that just fails
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("ground", GROUNDS)
+@each("theme", THEMES)
+@each("text", TEXTS)
+@each("ground", GROUNDS)
 def test_every_text_stands_out_from_every_ground(theme: str, text: str, ground: str) -> None:
     assert ratio(THEMES[theme][text], THEMES[theme][ground]) >= 4.5
 

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.report.numbers import drawable, exact_value, format_value, json_value
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [
         (None, "–"),

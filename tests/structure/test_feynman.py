@@ -10,6 +10,7 @@ import sympy
 from benchmarks.known_structures.feynman import FORMULAS, FeynmanFormula
 from benchmarks.known_structures.formula_structure import FormulaStructure, modular_tree, modules_of, symbolic
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.formula import Formula
@@ -33,7 +34,7 @@ def test_there_are_at_least_sixty_different_formulas_of_three_and_more_variables
     assert all(len(formula.variables) >= 3 for formula in FORMULAS)
 
 
-@pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.id)
+@each("formula", FORMULAS)
 def test_a_formula_names_its_variables_and_is_finite_and_varies_on_its_ranges(formula):
     assert set(Formula(formula.text).variables) == set(formula.variables)
     low, high = np.array(list(formula.ranges.values())).T
@@ -62,7 +63,7 @@ def test_modules_are_those_worked_out_by_hand(id, modules):
     assert structure(FEYNMAN[id]).modules == modules
 
 
-@pytest.mark.parametrize("id", DOZEN)
+@each("id", DOZEN)
 def test_every_module_of_the_written_graph_is_one_by_the_derivatives(id):
     written = modules_of(Formula(FEYNMAN[id].text, FEYNMAN[id].variables).graph)
     found = structure(FEYNMAN[id])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.each import each
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.equivalence import equivalent
 from theodolite.graphs.families import random_tree
@@ -97,7 +98,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_the_graph_is_that_of_the_formula(name):
     variables, text, function = CASES[name]
     found = found_in(lambda x: function(*x.T), [(-1.0, 1.0)] * len(variables), tuple(variables))

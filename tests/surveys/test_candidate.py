@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import theodolite.surveys.candidate as module
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.nets import nets
 from theodolite.nets.load import load
@@ -65,7 +66,7 @@ def test_a_linear_map_of_every_token_is_a_net_of_vectors(file):
     assert candidate(f"{file}:Needs", {"hidden": 4}).kind == "vector"
 
 
-@pytest.mark.parametrize("name", list(nets))
+@each("name", list(nets))
 def test_registered_nets_are_what_their_entries_say(name):
     found = candidate(name)
     assert (found.kind, found.polynomial) == (nets[name].kind, nets[name].polynomial)

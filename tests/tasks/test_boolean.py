@@ -7,6 +7,7 @@ import itertools
 import pytest
 import torch
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.tasks import make_task
 from theodolite.tasks.boolean import FUNCTIONS
@@ -16,8 +17,8 @@ def every(bits):
     return list(itertools.product((0, 1), repeat=bits))
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("bits", range(1, 9))
+@each("name", FUNCTIONS)
+@each("bits", range(1, 9))
 def test_every_input_is_answered_alike_by_both_ways(name, bits):
     function = FUNCTIONS[name]
     if not function.fits(bits):

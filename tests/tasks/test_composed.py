@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree, named_graph, random_dag
@@ -42,8 +43,8 @@ def function(graph: CompositionalGraph, seed: int = 0, smoothness: int | None = 
     return ComposedFunction(graph, np.random.default_rng(seed), smoothness)
 
 
-@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
-@pytest.mark.parametrize("smoothness", [None, 1, 3])
+@each("graph", GRAPHS.values())
+@each("smoothness", [None, 1, 3])
 def test_every_variable_that_feeds_something_matters_and_no_other(graph, smoothness):
     """On fresh points: the mean squared change of the output when one variable is drawn again, over its variance."""
     f, x, other = function(graph, 1, smoothness), uniform(3000, len(graph.variables)), uniform(3000, 1, seed=8)

@@ -9,6 +9,7 @@ from itertools import pairwise, product
 import pytest
 import torch
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.tasks import make_task
 from theodolite.tasks.bracket_arithmetic import BracketArithmetic, value_of
@@ -167,8 +168,8 @@ def test_only_the_first_operations_stand_between_numbers(kind, operations, absen
     assert between == set("+-*") - set(absent)
 
 
-@pytest.mark.parametrize(("modulus", "operations"), [(5, 2), (5, 3), (6, 3), (4, 3)])
-@pytest.mark.parametrize("length", [3, 7, 24, 41])
+@each(("modulus", "operations"), [(5, 2), (5, 3), (6, 3), (4, 3)])
+@each("length", [3, 7, 24, 41])
 def test_equations_have_one_solution_that_python_finds(modulus, operations, length):
     """Also where some numbers other than 0 cannot be divided by."""
     for inputs, (answer,) in draw(SolveEquation(modulus=modulus, operations=operations), length, 100):
@@ -274,12 +275,8 @@ def continuations(string: str, letters: str) -> set[str]:
     return {word[len(string) : len(string) + 1] for word in words if word.startswith(string)}
 
 
-@pytest.mark.parametrize(
-    ("task", "letters", "answers"),
-    [(AnBn(), "ab", ["ab", "b", ""]), (AnBnCn(), "abc", ["ab", "b", "c", ""])],
-    ids=["anbn", "anbncn"],
-)
-@pytest.mark.parametrize("length", [1, 2, 3, 7, 12, 40])
+@each(("task", "letters", "answers"), [(AnBn(), "ab", ["ab", "b", ""]), (AnBnCn(), "abc", ["ab", "b", "c", ""])])
+@each("length", [1, 2, 3, 7, 12, 40])
 def test_the_answer_is_what_may_follow_in_the_language(task, letters, answers, length):
     seen = Counter()
     for inputs, (answer,) in draw(task, length, 200):

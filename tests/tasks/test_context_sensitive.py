@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.tasks import Batch, Task, make_task
 from theodolite.tasks.binary_addition import BinaryAddition
@@ -127,8 +128,8 @@ def test_arithmetic_worked_by_hand(name, row, answer):
     assert solved[len(row) :][: len(answer)] == ["01$".index(token) for token in answer]
 
 
-@pytest.mark.parametrize("name", ARITHMETIC)
-@pytest.mark.parametrize("length", [1, 2, 3, 52, 53, 61, 62, 63, 64, 200, 499, 500])
+@each("name", ARITHMETIC)
+@each("length", [1, 2, 3, 52, 53, 61, 62, 63, 64, 200, 499, 500])
 def test_arithmetic_is_exact_at_any_length(name, length):
     """Around the widths of machine words, and far beyond them."""
     task = make_task(name, {})

@@ -6,11 +6,12 @@ from dataclasses import asdict
 
 import pytest
 
+from tests.each import each
 from theodolite.errors import BadInput, UnknownName
 from theodolite.tasks import make_task, tasks
 
 
-@pytest.mark.parametrize("name", list(tasks))
+@each("name", list(tasks))
 def test_every_task_is_made_again_from_its_fields(name):
     default = tasks[name]()
     assert make_task(name, {}) == default
@@ -58,7 +59,7 @@ def test_a_value_of_the_wrong_type_is_refused_in_one_sentence(name, field, value
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "arguments", "fault"),
     [
         ("parity", {"bits": 0}, "bits=0"),

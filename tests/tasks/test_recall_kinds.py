@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 import torch
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.tasks import make_task
 from theodolite.tasks.compression import Compression
@@ -115,7 +116,7 @@ def test_the_answers_of_compression_in_order_are_the_string():
         assert [told[4 + place] for place in range(length)] == row[:length]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "arguments", "fault"),
     [
         ("noisy-recall", {"noise": 0}, "noise=0"),

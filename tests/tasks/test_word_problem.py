@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.tasks import make_task
 from theodolite.tasks.parity_check import ParityCheck
@@ -58,7 +59,7 @@ def test_a_product_applies_the_first_permutation_first():
     assert multiply(swap, shift) == (2, 1, 0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_orders_are_those_of_the_book(name):
     size = int(name[1:])
     wanted = {"Z": size, "S": math.factorial(size), "A": math.factorial(size) // 2}[name[0]]
@@ -75,7 +76,7 @@ def test_the_table_multiplies_permutations(name):
             assert group.elements[group.table[i, j]] == multiply(a, b)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_identity_and_inverses(name):
     table, everything = permutation_group(name).table, list(range(permutation_group(name).order))
     assert table[0].tolist() == table[:, 0].tolist() == everything
@@ -99,7 +100,7 @@ def test_a5_is_its_own_commutator_subgroup_and_the_smaller_groups_are_solvable()
     assert derived_orders("Z60") == [60, 1]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_two_letters_generate_the_group(name):
     group = permutation_group(name)
     first, second = group.letters
@@ -120,8 +121,8 @@ def test_the_scan_is_the_running_product(name, data):
     assert scanned.tolist() == [wanted, wanted]
 
 
-@pytest.mark.parametrize("generators", ["all", "two"])
-@pytest.mark.parametrize("group", ["Z2", "Z17", "S2", "S3", "S5", "A3", "A4", "A6"])
+@each("generators", ["all", "two"])
+@each("group", ["Z2", "Z17", "S2", "S3", "S5", "A3", "A4", "A6"])
 def test_labels_agree_with_the_slow_solver(group, generators):
     task = make_task("word-problem", {"group": group, "generators": generators})
     for length in (1, 2, 31):
@@ -164,7 +165,7 @@ def test_products_are_uniform_and_independent_when_every_element_is_a_letter():
     assert float(((seen - 20_000 / 36) ** 2 / (20_000 / 36)).sum()) < 35 + 5 * 70**0.5
 
 
-@pytest.mark.parametrize("name", ["", "A5 ", "a5", "A05", "A2", "S1", "S7", "A7", "Z1", "Z0", "Z1025", "Q8", "Z-3"])
+@each("name", ["", "A5 ", "a5", "A05", "A2", "S1", "S7", "A7", "Z1", "Z0", "Z1025", "Q8", "Z-3"])
 def test_groups_that_are_not_known_are_refused(name):
     with pytest.raises(BadInput, match=f"'{name}' names no group known here: use Z2 to"):
         make_task("word-problem", {"group": name})

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.errors import OutsideDomain
 from theodolite.theory.attention import attention_bounds, hops
 from theodolite.theory.cap import attention_cap, homogeneous_cap, multihomogeneous_cap, polynomial_cap
@@ -56,7 +57,7 @@ def measured(network, width, tokens_with_output, tokens_other, points, rng, embe
     return modular.rank([[network(left + right) for right in b] for left in a])
 
 
-@pytest.mark.parametrize(
+@each(
     ("depth", "width", "tokens_with_output", "tokens_other"),
     [
         *[(1, 3, 1, 1), (1, 4, 2, 2), (1, 3, 4, 4), (2, 2, 1, 1), (2, 2, 1, 2), (2, 2, 2, 1), (2, 2, 2, 2)],

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.errors import OutsideDomain
 from theodolite.theory.cap import attention_cap, attention_cap_log3, log_binomial
 
 
-@pytest.mark.parametrize("depth", range(1, 8))
-@pytest.mark.parametrize("width", [1, 2, 3, 5, 8, 13])
+@each("depth", range(1, 8))
+@each("width", [1, 2, 3, 5, 8, 13])
 def test_it_is_the_logarithm_of_the_exact_cap(depth, width):
     exact = math.log(attention_cap(depth, width, width, width)) / math.log(3)
     assert attention_cap_log3(depth, width) == pytest.approx(exact, rel=1e-12, abs=1e-12)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.errors import OutsideDomain
 from theodolite.partition import Partition
 from theodolite.theory.circuits import convolutional_cap, recurrent_cap
@@ -54,8 +55,8 @@ def nodes_of(indices):
     return list(dict.fromkeys(node for _, joined in indices for node in joined))
 
 
-@pytest.mark.parametrize("tokens", [2, 4])
-@pytest.mark.parametrize(("features", "width"), [(2, 3), (3, 2), (2, 5), (5, 2), (1, 4), (4, 1)])
+@each("tokens", [2, 4])
+@each(("features", "width"), [(2, 3), (3, 2), (2, 5), (5, 2), (1, 4), (4, 1)])
 def test_convolutional_cap_is_the_best_of_all_assignments(tokens, features, width):
     indices = convolutional_indices(tokens, features, width)
     for partition in balanced(tokens):

@@ -3,6 +3,7 @@
 import pytest
 from torch import nn
 
+from tests.each import each
 from theodolite.errors import OutsideDomain
 from theodolite.theory.cost import (
     PRICES,
@@ -80,7 +81,7 @@ def test_states():
     assert mlp_price(3, 1, 1, 8).state is None
 
 
-@pytest.mark.parametrize("name", PRICES)
+@each("name", PRICES)
 def test_shapes_outside_the_domain_are_refused(name):
     sizes = {"features": 3, "outputs": 1, "depth": 0, "width": 8, "tokens": 4, "heads": 2, "kernel": 3, "dilation": 1}
     import inspect

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.each import each
 from theodolite.errors import OutsideDomain
 from theodolite.theory.cap import attention_cap, homogeneous_cap
 from theodolite.theory.degree import (
@@ -42,8 +43,8 @@ def test_the_best_real_degree_is_a_maximum():
     assert all(a > b for a, b in itertools.pairwise(falling))
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("total", range(1, 11))
+@each("count", COUNTS)
+@each("total", range(1, 11))
 def test_the_best_mixed_degrees_are_the_best_of_all_multisets(count, total):
     more = COUNTS.index(count) - 1
     every = [
@@ -91,14 +92,14 @@ def test_the_degrees_in_matrix_and_sum_make_up_the_total(degrees):
     assert 2 * p + q + 1 == math.prod(degrees)
 
 
-@pytest.mark.parametrize("degrees", [(3,), (5,), (3, 3), (3, 5)])
-@pytest.mark.parametrize(("width", "n", "m"), [(1, 1, 1), (2, 1, 1), (2, 3, 2), (3, 2, 4)])
+@each("degrees", [(3,), (5,), (3, 3), (3, 5)])
+@each(("width", "n", "m"), [(1, 1, 1), (2, 1, 1), (2, 3, 2), (3, 2, 4)])
 def test_the_cap_of_odd_blocks_is_that_of_self_attention(degrees, width, n, m):
     assert gated_attention_cap(degrees, width, n, m) == attention_cap(1, width, n, m, block_degree=math.prod(degrees))
 
 
-@pytest.mark.parametrize("degrees", [(2,), (2, 2), (4,), (2, 3), (3, 2), (4, 2)])
-@pytest.mark.parametrize(("width", "n"), [(1, 1), (2, 1), (2, 2), (3, 3)])
+@each("degrees", [(2,), (2, 2), (4,), (2, 3), (3, 2), (4, 2)])
+@each(("width", "n"), [(1, 1), (2, 1), (2, 2), (3, 3)])
 def test_an_even_block_has_no_term_of_the_other_side_alone(degrees, width, n):
     assert gated_attention_cap(degrees, width, n, n) <= homogeneous_cap(math.prod(degrees), n * width, n * width) - 1
 

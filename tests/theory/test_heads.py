@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.errors import OutsideDomain
 from theodolite.field import Modulus, eliminate
 from theodolite.instruments.rank.separation import separation_rank
@@ -70,7 +71,7 @@ _SHAPES = [
 ]
 
 
-@pytest.mark.parametrize(("depth", "width", "heads", "inner"), _SHAPES)
+@each(("depth", "width", "heads", "inner"), _SHAPES)
 def test_measured_ranks_equal_the_cap(depth: int, width: int, heads: int, inner: int) -> None:
     shape: dict[str, Any] = {
         "depth": depth,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.errors import OutsideDomain
 from theodolite.theory.invariants import covariants, invariants
 
@@ -24,7 +25,7 @@ def monomials_of_gram(tokens: modular.Matrix, degree: int) -> list[int]:
 SMALL = [(d, n, c) for d in (1, 2, 3, 4) for n in (1, 2, 3, 4) for c in (0, 1, 2, 3) if d * c < 12]
 
 
-@pytest.mark.parametrize(("width", "tokens", "degree"), SMALL)
+@each(("width", "tokens", "degree"), SMALL)
 def test_invariants_are_as_many_as_independent_monomials(width, tokens, degree):
     rng = random.Random(1)
     expected = invariants(degree, width, tokens)
@@ -32,7 +33,7 @@ def test_invariants_are_as_many_as_independent_monomials(width, tokens, degree):
     assert modular.rank(points) == expected
 
 
-@pytest.mark.parametrize(("width", "tokens", "degree"), [shape for shape in SMALL if shape[0] * shape[2] < 9])
+@each(("width", "tokens", "degree"), [shape for shape in SMALL if shape[0] * shape[2] < 9])
 def test_covariants_are_as_many_as_independent_products(width, tokens, degree):
     rng = random.Random(2)
     expected = covariants(degree, width, tokens)

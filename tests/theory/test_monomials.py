@@ -13,6 +13,7 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.errors import OutsideDomain
 from theodolite.partition import Partition
 from theodolite.theory.monomials import (
@@ -40,8 +41,8 @@ def coefficient_rank(exponents: list[list[int]], coefficients: list[int], partit
     return sympy.Matrix([[row.get(column, 0) for column in columns] for row in read.values()]).rank()
 
 
-@pytest.mark.parametrize("partition", PARTITIONS)
-@pytest.mark.parametrize(("terms", "largest"), [(3, 2), (6, 2), (6, 4), (9, 3)])
+@each("partition", PARTITIONS)
+@each(("terms", "largest"), [(3, 2), (6, 2), (6, 4), (9, 3)])
 def test_random_coefficients_give_the_rank_of_the_maximum_matching(terms, largest, partition):
     rng = random.Random(f"{terms} {largest} {partition}")
     below = 0

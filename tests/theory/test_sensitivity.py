@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.each import each
 from theodolite.errors import OutsideDomain
 from theodolite.theory.sensitivity import attention_law, convolution_law, first_symbol_exponents, no_law
 
@@ -44,9 +45,9 @@ def test_attention_without_a_mask_has_no_logarithm():
     assert no_law("because").law == "none"
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize(("kernel", "dilation"), [(1, 2), (2, 2), (3, 1), (3, 2), (5, 3)])
-@pytest.mark.parametrize("causal", [True, False])
+@each("depth", [1, 2, 3])
+@each(("kernel", "dilation"), [(1, 2), (2, 2), (3, 1), (3, 2), (5, 3)])
+@each("causal", [True, False])
 def test_windows_reach_as_far_as_a_walk_over_the_layers(depth, kernel, dilation, causal):
     if not causal and kernel % 2 == 0:
         kernel += 1

@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.each import each
 from theodolite.tasks.contract import make_task
 from theodolite.training import evaluation
 from theodolite.training.evaluation import evaluate
@@ -71,8 +72,8 @@ def agree(pairing: Pairing, lengths: list, batching: Batching, rows: int = 7) ->
     assert scores.std() > 0, "all the same would agree whatever is mixed up"
 
 
-@pytest.mark.parametrize("batching", BATCHINGS, ids=str)
-@pytest.mark.parametrize(("net", "shape"), PADDING, ids=str)
+@each("batching", BATCHINGS)
+@each(("net", "shape"), PADDING)
 def test_lengths_that_share_a_call_score_as_they_would_alone(net, shape, batching):
     pairing = pair(net, REVERSE, {"width": 8, **shape}, longest=14)
     assert pairing.pads

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.training import loop
 from theodolite.training.loop import Best, singly, train
@@ -46,8 +47,8 @@ def loss(weights, batch):
     return (torch.einsum("mrj,mj->mr", hidden, weights["out"]) - y).square().mean(1)
 
 
-@pytest.mark.parametrize("schedule", [None, cosine(STEPS), cosine(STEPS, 10), rise_then_cosine(STEPS, 7)])
-@pytest.mark.parametrize("rule", [Rule(), Rule(clip=None), SGD, Rule("sgd", momentum=0.0)], ids=str)
+@each("schedule", [None, cosine(STEPS), cosine(STEPS, 10), rise_then_cosine(STEPS, 7)])
+@each("rule", [Rule(), Rule(clip=None), SGD, Rule("sgd", momentum=0.0)])
 def test_every_member_is_trained_as_torch_optim_trains_it_alone(rule, schedule):
     weights, batches = problem()
     found = train(weights, loss, batches, steps=STEPS, rule=rule, rates=RATES, schedule=schedule, block=7)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.training.optimiser import Optimiser, Pace, Rates, Rule, clipped
 
@@ -45,10 +46,10 @@ def torch_optimiser(rule: Rule, rates: Rates, parameters: list[nn.Parameter]) ->
     return torch.optim.SGD(parameters, rates.lr, momentum=rule.momentum, weight_decay=rates.weight_decay, foreach=False)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize("rates", [MIXED, SORTED], ids=["mixed", "sorted"])
-@pytest.mark.parametrize("borders", [(0, 6), (0, 2, 5, 6)], ids=["whole", "chunks"])
-@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
+@each("dtype", [torch.float32, torch.float64])
+@each("rates", [MIXED, SORTED])
+@each("borders", [(0, 6), (0, 2, 5, 6)])
+@each("rule", RULES.values())
 @pytest.mark.usefixtures("arithmetic")
 def test_every_member_moves_as_torch_optim_moves_one(rule, borders, rates, dtype):
     generator = torch.Generator().manual_seed(0)
@@ -81,10 +82,10 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("borders", [(0, 4), (0, 1, 4)], ids=["whole", "chunks"])
-@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
-@pytest.mark.parametrize("parameters", ["in order", "transposed"])
-@pytest.mark.parametrize("laid", list(LAYOUTS))
+@each("borders", [(0, 4), (0, 1, 4)])
+@each("rule", RULES.values())
+@each("parameters", ["in order", "transposed"])
+@each("laid", LAYOUTS)
 @pytest.mark.usefixtures("arithmetic")
 def test_the_order_of_memory_does_not_matter(laid, parameters, rule, borders):
     """The fused kernels read memory as it comes; a wrong order mixes up entries, silently."""

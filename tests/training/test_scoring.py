@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.each import each
 from theodolite.tasks.contract import Batch, TaskSpec
 from theodolite.training.scoring import finite_members, losses, row_scores
 
@@ -84,8 +85,8 @@ def test_the_mean_over_rows_is_the_explained_variance():
     )
 
 
-@pytest.mark.parametrize(("loss", "outputs"), CASES)
-@pytest.mark.parametrize("other", [1e6, math.inf, math.nan])
+@each(("loss", "outputs"), CASES)
+@each("other", [1e6, math.inf, math.nan])
 def test_what_is_not_scored_does_not_count_whatever_it_is(loss, outputs, other):
     rule, found, batch = case(loss, outputs)
     unscored = ~batch.mask[..., None].expand_as(found) if loss == "cross-entropy" else ~batch.mask

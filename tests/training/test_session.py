@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.tasks.contract import Batch, TaskSpec, make_task
 from theodolite.training.members import Members
@@ -25,7 +26,7 @@ from .groups import BATCHINGS, EASY, MLP, RNN, SQUARE, make, run, specs
 from .plain import CPU
 
 
-@pytest.mark.parametrize(
+@each(
     ("steps", "every", "looked_at"),
     [
         (0, 10, [0]),
@@ -38,7 +39,7 @@ from .plain import CPU
         (3, 1, [1, 2, 3]),
     ],
 )
-@pytest.mark.parametrize("batching", BATCHINGS[:2], ids=str)
+@each("batching", BATCHINGS[:2])
 def test_looks_come_when_they_are_due(steps, every, looked_at, batching):
     session = make(RNN, specs(1e-6, 1e-5), Schedule(steps, 2, every, 2), batching=batching)
     stepped = Counter()

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.errors import NotEnoughMemory
 from theodolite.nets import nets
 from theodolite.tasks.contract import make_task
@@ -88,7 +89,7 @@ def test_a_trial_survives_json(loop, chunks, agrees, reason):
     assert Trial.from_json(json.loads(json.dumps(one.to_json()))) == one
 
 
-@pytest.mark.parametrize("net", [n for n in nets if n not in ("conv-circuit", "sum-of-products", "polynomial-mixer")])
+@each("net", [n for n in nets if n not in ("conv-circuit", "sum-of-products", "polynomial-mixer")])
 def test_built_in_nets_can_be_batched(net):
     assert agreement(pair(net, PARITY if nets[net].kind == "vector" else RECALL), CPU) == (True, None)
 

@@ -11,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.claims.expressivity.circuit_sizes import random_circuit
 from theodolite.errors import BadInput
 from theodolite.nets.size import count_parameters
@@ -134,7 +135,7 @@ def test_parameters_are_the_weights_that_are_not_zero_and_one_bias_a_unit():
     assert (single.units, single.depth, count_parameters(single)) == (1, 1, 4)
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "words"),
     [
         (lambda: Circuit(("a",), {"g": Gate("and", ("a", "h")), "h": Gate("not", ("g",))}, ("g",)), "cycle .*g.*h"),

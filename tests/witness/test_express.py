@@ -12,6 +12,7 @@ import torch
 from scipy.stats import binomtest
 from torch import Tensor, nn
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.tasks import make_task
 from theodolite.tasks.contract import Batch, TaskSpec
@@ -33,8 +34,8 @@ BOOLEAN = [
 ]
 
 
-@pytest.mark.parametrize("net", ["threshold", "nand"])
-@pytest.mark.parametrize(("task", "fields"), BOOLEAN)
+@each("net", ["threshold", "nand"])
+@each(("task", "fields"), BOOLEAN)
 def test_every_boolean_task_has_a_witness_that_is_right_everywhere(task, fields, net):
     found = express(task, net, task_args=fields)
     assert found.expressible is True
@@ -44,7 +45,7 @@ def test_every_boolean_task_has_a_witness_that_is_right_everywhere(task, fields,
     json.dumps(found.to_json(), allow_nan=False)
 
 
-@pytest.mark.parametrize(("task", "fields"), BOOLEAN)
+@each(("task", "fields"), BOOLEAN)
 def test_a_linear_unit_computes_exactly_the_tasks_that_are_linear(task, fields):
     found = express(task, "linear", task_args=fields)
     linear = task == "majority" or fields.get("relevant") == 1
@@ -147,7 +148,7 @@ def test_a_wrong_witness_is_never_reported_as_one(monkeypatch):
     assert found.parameters is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "words"),
     [
         (("parity", "threshhold", {}), "did you mean 'threshold'"),

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.nets.mlp import MLP
 from theodolite.nets.size import count_parameters
@@ -29,8 +30,8 @@ def drawn(depth: int, width: int, seed: int) -> MLP:
         return MLP(features=1, depth=depth, width=width).double()
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(("depth", "width"), [(1, 9), (2, 5), (4, 4)])
+@each("seed", range(4))
+@each(("depth", "width"), [(1, 9), (2, 5), (4, 4)])
 def test_the_broken_line_is_what_the_network_computes(depth, width, seed):
     net = drawn(depth, width, seed)
     line = pieces(net, -3, 3)

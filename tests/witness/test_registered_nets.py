@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.each import each
 from theodolite.nets.contract import ALIASES, nets
 from theodolite.nets.parts.as_vector import AsVector
 from theodolite.nets.size import count_parameters
@@ -54,8 +55,8 @@ def own_net(witness: Witness) -> torch.nn.Module:
     return witness.module.net if isinstance(witness.module, AsVector) else witness.module
 
 
-@pytest.mark.parametrize("net", ARCHITECTURES)
-@pytest.mark.parametrize(("name", "arguments"), BOOLEAN, ids=lambda value: str(value))
+@each("net", ARCHITECTURES)
+@each(("name", "arguments"), BOOLEAN)
 def test_every_boolean_task_has_weights_in_every_architecture(net, name, arguments):
     task = make_task(name, arguments)
     witness = built(net, task)
@@ -94,16 +95,16 @@ class OfTable:
         return [float(self.values[tuple(int(sign < 0) for sign in row)])]
 
 
-@pytest.mark.parametrize("net", ARCHITECTURES)
-@pytest.mark.parametrize("seed", range(3))
+@each("net", ARCHITECTURES)
+@each("seed", range(3))
 def test_a_drawn_function_of_five_bits_has_weights_in_every_architecture(net, seed):
     values = np.random.default_rng(seed).choice((-1, 1), size=(2,) * 5)
     task = OfTable(values)
     assert agrees(built(net, task), task)
 
 
-@pytest.mark.parametrize("net", ARCHITECTURES)
-@pytest.mark.parametrize(("name", "arguments"), [("sawtooth", {"folds": 3}), ("linear-periodic", {})])
+@each("net", ARCHITECTURES)
+@each(("name", "arguments"), [("sawtooth", {"folds": 3}), ("linear-periodic", {})])
 def test_real_tasks_are_explained_to_the_bar_of_a_solved_task(net, name, arguments):
     task = make_task(name, arguments)
     witness = built(net, task)
@@ -162,7 +163,7 @@ def wrong(witness: Witness, task: Task, rows: list[list[int]]) -> int:
     return int((found[:, -1] != truth[:, -1]).sum())
 
 
-@pytest.mark.parametrize(
+@each(
     ("net", "shape"),
     [
         ("mlp", {"depth": 3, "width": 24}),
@@ -176,7 +177,7 @@ def wrong(witness: Witness, task: Task, rows: list[list[int]]) -> int:
         ("transformer", {"hidden_size": 24, "num_attention_heads": 2}),
     ],
 )
-@pytest.mark.parametrize("function", ["inner-product", "brackets"])
+@each("function", ["inner-product", "brackets"])
 def test_a_larger_shape_that_is_asked_for_is_filled_up(net, shape, function):
     task = make_task("boolean", {"function": function, "bits": 6})
     witness = built(net, task, **shape)
@@ -248,8 +249,8 @@ def test_copying_has_no_known_witness():
 # Theory's numbers beside the counted ones
 
 
-@pytest.mark.parametrize("net", ARCHITECTURES)
-@pytest.mark.parametrize(("name", "arguments"), BOOLEAN, ids=lambda value: str(value))
+@each("net", ARCHITECTURES)
+@each(("name", "arguments"), BOOLEAN)
 def test_counts_are_those_of_the_formula_or_within_the_bound(net, name, arguments):
     witness = built(net, make_task(name, arguments))
     assert isinstance(witness, Witness)

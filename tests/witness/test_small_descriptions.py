@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.theory.boolean import MOST_GATES
 from theodolite.witness.automata import BALANCED, Grammar, automaton_of, balanced_words
@@ -30,7 +31,7 @@ def terms(bits: int) -> list[np.ndarray]:
     ]
 
 
-@pytest.mark.parametrize("number", range(0, 256, 5))
+@each("number", range(0, 256, 5))
 def test_no_dnf_of_fewer_terms_computes_a_function_of_three_bits(number):
     table = np.array([number >> i & 1 for i in range(8)], dtype=bool)
     found = minimal_dnf(table.tolist())

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.each import each
 from theodolite.claims.expressivity.failures.activations import STEPS, Activations, floor, sloped
 from theodolite.claims.expressivity.failures.activations import run as run_activations
 from theodolite.claims.expressivity.failures.curves import Curves, condition, curve_matrix, curves, moments, neighbours
@@ -416,8 +417,8 @@ def test_the_balance_puts_failure_and_remedy_together():
 # settings, presets and published figures
 
 
-@pytest.mark.parametrize("name", list(experiments))
-@pytest.mark.parametrize("preset", ["quick", "full"])
+@each("name", list(experiments))
+@each("preset", ["quick", "full"])
 def test_presets_are_plain_json_that_measures_read_back(name, preset):
     from dataclasses import asdict
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.each import each
 from theodolite.claims.contract import claims
 from theodolite.claims.expressivity import g13_g14_g17_g18_limits as limits
 from theodolite.lab.cell import Row
@@ -82,7 +83,7 @@ def changed(result: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[s
     return copied
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "number", "path", "value"),
     [
         ("G13", 0, ("value",), 1e-6),  # a symmetry that does not hold

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.each import each
 from theodolite.claims.contract import claims
 from theodolite.claims.expressivity.failures.remedies import Elimination, Guessing
 from theodolite.claims.tables.failures_published import CONDITION, COVARIANCE
@@ -116,7 +117,7 @@ def test_a_claim_holds_on_what_the_paper_saw(name, make):
     assert verdict.detail.endswith(".")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "rows", "expected"),
     [
         ("G3", g3(slow=None), "fails"),  # a seed at d = 10 never got there

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.each import each
 from theodolite.claims.contract import claims
 from theodolite.lab.cell import Row
 from theodolite.lab.run_cells import run
@@ -35,7 +36,7 @@ def place(rows: list[Row], measure: str, **config: Any) -> int:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "measure", "config", "changes"),
     [
         ("G9", "gates", {"example": "full adder", "basis": "nand"}, {"errors": 1}),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.each import each
 from theodolite.claims.check import check_claims
 from theodolite.claims.contract import Claim, Verdict, claims
 from theodolite.errors import BadInput
@@ -40,7 +41,7 @@ def altered(rows: list[Row], number: int, **changes: Any) -> list[Row]:
     return [*rows[:number], Row(row.cell, {**row.result, **changes}), *rows[number + 1 :]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "number", "changes"),
     [
         ("T1", 0, {"rank": 9}),  # above the known rank

@@ -12,6 +12,7 @@ import flint
 import pytest
 import torch
 
+from tests.each import each
 from theodolite.errors import BadInput, NotPolynomial
 from theodolite.instruments.degree import effort as degree_effort
 from theodolite.instruments.degree.equal_budget import Family, designs
@@ -81,9 +82,9 @@ def _expanded_rank(degrees: tuple[int, ...], count: str, width: int, inputs: int
     unit = [tuple(int(i == j) for j in range(2 * inputs)) for i in range(2 * inputs)]
     x = [{exponents: 1} for exponents in unit]
     x = x if 2 * inputs == width else _mixed_up(x, width, draw)
-    for each in degrees:
+    for factors in degrees:
         block = x if count == "d-1" else _mixed_up(x, width, draw)
-        for _ in range(each - 1):
+        for _ in range(factors - 1):
             block = [_times(p, q) for p, q in zip(block, _mixed_up(x, width, draw), strict=True)]
         x = _mixed_up(block, width, draw) if count == "d+1" else block
     terms = {(e[:inputs], e[inputs:]): value for e, value in x[0].items() if value}
@@ -275,7 +276,7 @@ def test_errors_are_those_of_training_and_real_degrees_have_no_rank():
         assert row.to_json()["training"]["rate"] == reached["rate"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "sentence"),
     [
         ({"budget": 1}, "a budget of 1 is smaller than one block of degree 2, which has 2 square matrices"),

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.each import each
 from theodolite.claims.expressivity.signal_along_training import signal_along
 from theodolite.errors import BadInput, NotEnoughMemory
 from theodolite.instruments.gradient import example_gradients as examples
@@ -68,8 +69,8 @@ NETS = [
 ]
 
 
-@pytest.mark.parametrize("loss", list(LOSSES))
-@pytest.mark.parametrize(("net", "shape"), NETS, ids=lambda v: getattr(v, "__name__", str(v)))
+@each("loss", list(LOSSES))
+@each(("net", "shape"), NETS)
 def test_the_transform_equals_enumeration_for_every_subclass(net, shape, loss):
     bits = 5
     _, build = builder(net, Parity(bits, 1), shape)
@@ -241,7 +242,7 @@ class Infinite(nn.Module):
         return self.fine(x) + torch.sqrt(self.broken.abs())
 
 
-@pytest.mark.parametrize(
+@each(
     ("net", "options", "message"),
     [
         (Infinite(), {"bits": 4}, "'broken' is not finite"),

@@ -11,6 +11,7 @@ import pytest
 import torch
 from flint import nmod_mat
 
+from tests.each import each
 from theodolite.errors import BadInput, CertificateRefused, TheodoliteError
 from theodolite.field import eliminate
 from theodolite.instruments.rank import certificate as certificates
@@ -238,23 +239,21 @@ OTHER = {
 
 
 def cases(table: dict) -> list:
-    return [
-        pytest.param(name, value, id=f"{name}={value!r}"[:60]) for name, values in table.items() for value in values
-    ]
+    return [(name, value) for name, values in table.items() for value in values]
 
 
 def test_every_field_of_the_header_is_tampered_with(by_minor):
     assert set(FALSE) == set(by_minor["header"]) == certificates._FIELDS
 
 
-@pytest.mark.parametrize(("field", "value"), cases(FALSE) + cases(OTHER))
+@each(("field", "value"), cases(FALSE) + cases(OTHER))
 def test_a_changed_header_with_the_old_digest_is_refused(by_minor, field, value):
     if by_minor["header"][field] != value or type(by_minor["header"][field]) is not type(value):
         with pytest.raises(CertificateRefused, match="digest"):
             verify(changed(by_minor, field, value))
 
 
-@pytest.mark.parametrize(("field", "value"), cases(FALSE))
+@each(("field", "value"), cases(FALSE))
 def test_a_false_header_with_a_new_digest_is_refused(by_minor, field, value):
     """Refused in a sentence: as a certificate, or as a file that needs more to be checked; never a traceback."""
     document = sealed(changed(by_minor, field, value))
@@ -263,7 +262,7 @@ def test_a_false_header_with_a_new_digest_is_refused(by_minor, field, value):
     assert str(raised.value)
 
 
-@pytest.mark.parametrize(("field", "value"), cases(FALSE) + cases(OTHER))
+@each(("field", "value"), cases(FALSE) + cases(OTHER))
 def test_with_solutions_every_change_is_refused(by_solutions, small_minors, field, value):
     """The right-hand sides are drawn from the header: other words, other systems."""
     with pytest.raises(TheodoliteError) as raised:
@@ -271,7 +270,7 @@ def test_with_solutions_every_change_is_refused(by_solutions, small_minors, fiel
     assert isinstance(raised.value, BadInput if field == "source" else CertificateRefused)
 
 
-@pytest.mark.parametrize(("field", "value"), cases(OTHER))
+@each(("field", "value"), cases(OTHER))
 def test_another_true_header_is_another_certificate(by_minor, field, value):
     """What a recomputed minor accepts is true of the header it read, not of the one it was made from."""
     document = sealed(changed(by_minor, field, value))

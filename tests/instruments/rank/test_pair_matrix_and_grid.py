@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.instruments.rank.grid import grid_tensor, matricise
 from theodolite.instruments.rank.pair_matrix import pair_matrix, tiles
@@ -23,8 +24,8 @@ def weighted(points: torch.Tensor) -> torch.Tensor:
     return (points * (1 + torch.arange(sites * features, dtype=torch.float64).view(sites, features)) ** 2).sum((1, 2))
 
 
-@pytest.mark.parametrize("numbers", [1, 13, 60, 10**6])
-@pytest.mark.parametrize("text", ["left-right", "interleaved", "3,0|1,2,4"])
+@each("numbers", [1, 13, 60, 10**6])
+@each("text", ["left-right", "interleaved", "3,0|1,2,4"])
 def test_pair_matrix_by_definition(numbers, text):
     """Entry (i, j) is the function at point i of A and point j of B, whatever the tiles."""
     partition = Partition.parse(text, 5)
@@ -66,8 +67,8 @@ def test_grid_tensor_by_definition():
         assert float(found[place]) == pytest.approx(float(weighted(templates[list(place)][None])[0]))
 
 
-@pytest.mark.parametrize("terms", [1, 3, 5])
-@pytest.mark.parametrize("templates", [1, 2, 4, 7])
+@each("terms", [1, 3, 5])
+@each("templates", [1, 2, 4, 7])
 def test_grid_rank_of_a_function_of_known_rank(terms, templates):
     """One token a side: M templates show min(M, R) of a rank R, a bound from below (Claim 7.1)."""
     found = separation_rank(TwoTokens, mode="grid", templates=templates, features=3, tokens=2, terms=terms)
