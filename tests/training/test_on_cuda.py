@@ -56,7 +56,8 @@ def test_captured_steps_give_the_weights_of_plain_ones(net, rule):
             assert not one._step.captured._refused
     captured, plain, loop = found
     for name in captured:
-        torch.testing.assert_close(captured[name], plain[name], rtol=1e-5, atol=1e-6)
+        # Captured batches are padded, so sums differ by rounding, which Adam's division enlarges: a step is 0.01.
+        torch.testing.assert_close(captured[name], plain[name], rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(captured[name], loop[name], rtol=1e-3, atol=1e-4)
 
 

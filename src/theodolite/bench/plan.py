@@ -71,11 +71,12 @@ def plan_training(
 
 
 def training_cells(
-    net: Net, task: Task, schedule: Schedule, rates: Sequence[float], seeds: int, shape: Mapping[str, Any]
+    net: Net, task: Task, schedule: Schedule, rates: Sequence[float], seeds: int | range, shape: Mapping[str, Any]
 ) -> tuple[Cell, ...]:
-    """One cell per seed and rate; `NotApplicable` with the reason where net and task do not fit."""
+    """One cell per rate and seed, the first so many or those given; `NotApplicable` where net and task do not fit."""
     pairs = [Rates(rate, 0.0) for rate in rates]
-    plan = plan_training(net, task, schedule=schedule, rule=Rule(), rates=pairs, seeds=range(seeds), shape=shape)
+    chosen = range(seeds) if isinstance(seeds, int) else seeds
+    plan = plan_training(net, task, schedule=schedule, rule=Rule(), rates=pairs, seeds=chosen, shape=shape)
     if plan.skipped:
         raise NotApplicable(plan.skipped[0])
     return plan.cells

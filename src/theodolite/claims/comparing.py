@@ -18,7 +18,7 @@ def trained(
     shape: Mapping[str, Any],
     task: str,
     task_args: Mapping[str, Any],
-    seeds: int,
+    seeds: int | range,
     rate: float,
     **schedule: Any,
 ) -> tuple[Cell, ...]:

@@ -24,6 +24,8 @@ _TASKS: dict[str, tuple[dict[str, Any], int]] = {  # arguments and steps
     "even-pairs": ({"longest": 6}, 600),
 }
 
+_SEEDS = range(100, 124)  # none that was looked at while their number was chosen
+
 
 def _p8_cells() -> list[Cell]:
     schedule: dict[str, Any] = {"batch": 16, "every": 100, "rows": 32, "to_the_end": True}
@@ -31,7 +33,7 @@ def _p8_cells() -> list[Cell]:
         cell
         for task, (args, steps) in _TASKS.items()
         for without in KINDS
-        for cell in trained(NET, {**_SMALL, "without": without}, task, args, 6, _RATE, steps=steps, **schedule)
+        for cell in trained(NET, {**_SMALL, "without": without}, task, args, _SEEDS, _RATE, steps=steps, **schedule)
     ]
 
 
@@ -39,14 +41,16 @@ def _p8_cells() -> list[Cell]:
     "P8",
     "A Transformer without softmax and activations, a polynomial, performs like the whole up to a small degradation.",
     "Degree of the building block, introduction",
-    "Five tasks, six seeds, equal parameters, equal steps; layer norms stay. The 95 % interval (Welch) of the whole "
+    "Five tasks, 24 seeds, equal parameters, equal steps; layer norms stay. The 95 % interval (Welch) of the whole "
     f"Transformer's mean accuracy less that of the one with neither: the cost is small if it lies below {_MARGIN}, "
     f"large if above. A task that the whole does not learn (mean accuracy below {_LEARNT}) says nothing. Holds if the "
     "cost is small on most tasks and large on none; fails if it is large on one; else undecided. Dropping one of the "
     "two alone is reported.",
     _p8_cells,
     changed="A first run held with recall left out of it, which the whole had not learnt in 600 steps; it has 1,500 "
-    "since, and the verdict changed.",
+    "since, and the verdict changed. With six seeds the verdict was the draw's: members drawn anew held, and of five "
+    "draws of six on recall two had a large cost, though over thirty seeds it is 0.14 to 0.29. They are 24 since, "
+    "others than those thirty; tasks, margin and rule are as they were.",
     heavy=True,
     nets=(NET,),
 )
