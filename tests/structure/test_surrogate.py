@@ -1,12 +1,16 @@
 """The surrogate of data: it predicts rows it has not seen, its gradients are those of what it says and of the truth."""
 
+import math
+
 import numpy as np
 import pytest
+import torch
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from theodolite.errors import BadInput
 from theodolite.structure.data.source import Array
+from theodolite.structure.surrogate.gaussian_process import Processes, _evidence, _factor, _matrix
 from theodolite.structure.surrogate.surrogate import SurrogateSource, fit_surrogate
 
 NAMES = ("a", "b", "c")
@@ -73,12 +77,19 @@ def test_a_member_has_not_seen_its_fold() -> None:
     assert near.argmax() == own
 
 
+def test_the_evidence_is_the_density_of_the_targets_and_its_slope_is_autograds() -> None:
+    generator = torch.Generator().manual_seed(0)
+    root, y = (torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in ((5, 5), (5,)))
+    matrix = (root @ root.T + torch.eye(5)).requires_grad_()
+    density = torch.distributions.MultivariateNormal(torch.zeros(5, dtype=torch.float64), matrix).log_prob(y)
+    found = _evidence(matrix, y)
+    assert float(found - density) == pytest.approx(2.5 * math.log(2 * math.pi))
+    ours, theirs = (torch.autograd.grad(value, matrix)[0] for value in (found, density))
+    torch.testing.assert_close(ours, (theirs + theirs.T) / 2)  # of a symmetric matrix
+
+
 @pytest.mark.parametrize("kind", ["gaussian", "matern"])
 def test_a_process_predicts_as_scikit_learn_does_with_the_same_covariance(kind: str) -> None:
-    import torch
-
-    from theodolite.structure.surrogate.gaussian_process import Processes, _factor, _matrix
-
     generator = np.random.default_rng(5)
     x, fresh = generator.uniform(-1, 1, (40, 3)), generator.uniform(-1, 1, (10, 3))
     y = smooth(x)

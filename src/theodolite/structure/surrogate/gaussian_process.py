@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -87,20 +87,34 @@ def _learn(kind: Covariance, rows: Tensor, targets: Tensor) -> tuple[float, Cova
     best = Best(start)
 
     def loss(weights: Mapping[str, Tensor], _: tuple[Tensor, ...]) -> Tensor:
-        """Not minus the evidence, but of its slope: ∂ evidence / ∂K = ½ (K⁻¹ y yᵀ K⁻¹ − K⁻¹) spares the way back
-        through the factor."""
         lengths, height, noise = _read(weights["setting"][0])
-        matrix = _matrix(kind, rows / lengths, height, noise)
-        with torch.no_grad():
-            factor = _factor(matrix)
-            solved = torch.cholesky_solve(targets[:, None], factor)
-            evidence = -0.5 * targets @ solved[:, 0] - factor.diagonal().log().sum()
-            best.offer(dict(weights), -evidence[None])
-            slope = 0.5 * (solved @ solved.T - torch.cholesky_inverse(factor))
-        return -(slope * matrix).sum()[None]
+        missing = -_evidence(_matrix(kind, rows / lengths, height, noise), targets)[None]
+        best.offer(dict(weights), missing.detach())
+        return missing
 
     train(start, loss, steps=STEPS, rule=RULE, rates=Rates(RATE))
     return -float(best.score), kind, best.weights["setting"][0]
+
+
+class _Evidence(torch.autograd.Function):
+    """log p(y) of a covariance K, but for a constant. ∂/∂K = ½ (K⁻¹ y yᵀ K⁻¹ − K⁻¹) spares the way back through the
+    factor."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, targets: Tensor) -> Tensor:
+        factor = _factor(matrix)
+        solved = torch.cholesky_solve(targets[:, None], factor)
+        ctx.save_for_backward(factor, solved)
+        return -0.5 * targets @ solved[:, 0] - factor.diagonal().log().sum()
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
+        factor, solved = ctx.saved_tensors
+        return 0.5 * slopes[0] * (solved @ solved.T - torch.cholesky_inverse(factor)), None
+
+
+def _evidence(matrix: Tensor, targets: Tensor) -> Tensor:
+    return _Evidence.apply(matrix, targets)  # pyright: ignore[reportReturnType]
 
 
 def _read(setting: Tensor) -> tuple[Tensor, Tensor, Tensor]:
