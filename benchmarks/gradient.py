@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 import torch
 
@@ -20,7 +21,7 @@ from theodolite.instruments.gradient.signal import builder, signal
 from theodolite.tasks.parity import Parity
 from timing import hardware, timed
 
-SHAPE = {"depth": 1, "width": 100}
+SHAPE: dict[str, Any] = {"depth": 1, "width": 100}
 MOST_TARGETS = 1 << 10
 
 
@@ -52,7 +53,7 @@ def against_enumeration(bits: int, repeats: int, device: torch.device) -> dict[s
     }
 
 
-def whole(bits: int, shape: dict[str, int], repeats: int, device: torch.device) -> dict[str, object]:
+def whole(bits: int, shape: dict[str, Any], repeats: int, device: torch.device) -> dict[str, object]:
     found = signal("mlp", bits=bits, device=str(device), **shape)
     seconds = timed(lambda: signal("mlp", bits=bits, device=str(device), **shape), repeats, device, warm_up=False)
     return {

@@ -9,6 +9,8 @@ k alone and n^k alone have. Perceptrons: one hidden layer, torch's own initialis
 Every network is saved when it is finished; the same command goes on where it was stopped. `--full` is meant for a GPU.
 """
 
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import argparse
@@ -18,6 +20,7 @@ import statistics
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -207,7 +210,7 @@ def train(network: Network, members: list[tuple[int, int, int]], setting: Settin
     return answer
 
 
-def _perceptrons(modules: list[nn.Module], network: Network, widest: int, device: torch.device) -> tuple:
+def _perceptrons(modules: list[Any], network: Network, widest: int, device: torch.device) -> tuple:
     pad = lambda w: nn.functional.pad(w, (0, widest - w.shape[1])).T
     weights = {
         "into": torch.stack([pad(m.hidden.weight.detach()) for m in modules]).to(device),
@@ -304,7 +307,7 @@ def _correlation(x: list[float], y: list[float]) -> dict[str, object] | None:
     for _ in range(1000):
         sample = pairs[:, generator.integers(len(x), size=len(x))]
         if len(set(sample[0])) > 1 and len(set(sample[1])) > 1:
-            draws.append(float(stats.spearmanr(*sample).statistic))
+            draws.append(float(stats.spearmanr(*sample).statistic))  # pyright: ignore[reportAttributeAccessIssue]
     low, high = np.quantile(draws, (0.025, 0.975))
     return {"spearman": float(stats.spearmanr(x, y).statistic), "interval": [float(low), float(high)]}
 
@@ -344,7 +347,7 @@ def main() -> None:
     setting = FULL if options.full else ARCHITECTURES if options.architectures else QUICK
     device = torch.device(options.device)
     asked = json.loads(json.dumps(asdict(setting)))
-    document = json.loads(options.out.read_text()) if options.out.exists() else {"networks": {}}
+    document: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {"networks": {}}
     if document.get("setting", asked) != asked:
         parser.error(f"{options.out} was made with another setting: give another file")
     started = time.perf_counter()

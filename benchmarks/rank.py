@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,7 +57,7 @@ def against_peers(n: int, repeats: int) -> dict[str, object]:
     }
 
 
-def floating_point_counts(shapes: list[dict[str, int]]) -> list[dict[str, object]]:
+def floating_point_counts(shapes: list[dict[str, Any]]) -> list[dict[str, object]]:
     """CPU: what `numpy.linalg.matrix_rank` says of networks whose rank is known exactly, at normal inputs."""
     counted = []
     for shape in shapes:
@@ -78,7 +79,8 @@ def floating_point_counts(shapes: list[dict[str, int]]) -> list[dict[str, object
 def whole_measurements() -> list[dict[str, object]]:
     """CPU: exact ranks from nothing to the result, three repeats each."""
     rows = []
-    for shape in ({"depth": 3, "width": 3, "tokens": 2}, {"depth": 2, "width": 8, "tokens": 10}):
+    shapes: list[dict[str, Any]] = [{"depth": 3, "width": 3, "tokens": 2}, {"depth": 2, "width": 8, "tokens": 10}]
+    for shape in shapes:
         r = separation_rank("self-attention", **shape)
         rows.append({"shape": shape, "rank": r.rank, "exact": r.exact, "repeats": len(r.ranks), "seconds": r.seconds})
     return rows
@@ -130,7 +132,7 @@ def cuda_agrees() -> dict[str, object]:
     return {"matrices": checked, "agree": True}
 
 
-def large_bound(points: int, shape: dict[str, int], device: str) -> dict[str, object]:
+def large_bound(points: int, shape: dict[str, Any], device: str) -> dict[str, object]:
     """A certified lower bound with one prime, and where its time went."""
     tick = time.perf_counter()
     result = separation_rank(

@@ -301,7 +301,7 @@ def test_kept_weights_are_those_of_the_rows_and_score_the_same_again(trained, tm
         [shown] = again[0].rows
         assert shown["accuracy"] == pytest.approx(truth, abs=0.04)
         assert shown["steps"] == 0
-    assert len(learn(**MLP, checkpoint=file, out=tmp_path / "a").rows) == 1
+        assert len(learn(**MLP, checkpoint=file, out=tmp_path / "a").rows) == 1
 
 
 def test_equal_members_have_equal_weights(trained, tmp_path):

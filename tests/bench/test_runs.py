@@ -167,7 +167,7 @@ def test_pandas_has_one_line_a_member(folder):
     frame = runs(folder).to_pandas()
     assert len(frame) == len(ROWS)
     assert frame.groupby("net").size().to_dict() == Counter(row.cell.config["net"] for row in ROWS)
-    assert frame["accuracy"].isna().sum() == 1
+    assert frame["accuracy"].isna().sum() == 1  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def test_without_pandas_the_sentence_says_what_to_install(folder, monkeypatch):

@@ -237,8 +237,8 @@ def test_the_picture_has_a_mark_and_an_interval_for_every_row_and_is_one_documen
         replace(
             _with_errors(row, LOGS),
             budget=budget,
-            error=0.1 * row.degree,
-            interval=(0.05 * row.degree, 0.2 * row.degree),
+            error=0.1 * row.degree,  # pyright: ignore[reportOperatorIssue]
+            interval=(0.05 * row.degree, 0.2 * row.degree),  # pyright: ignore[reportOperatorIssue]
         )
         for row in (ROW, OTHER)
         for budget in (12, 24, 48)

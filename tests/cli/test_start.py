@@ -94,7 +94,7 @@ def test_public_names():
 
     for name in dir(theodolite):
         assert getattr(theodolite, name) is not None
-    assert set(theodolite.__all__) < set(dir(theodolite))
+    assert set(theodolite.__all__) < set(dir(theodolite))  # pyright: ignore[reportAttributeAccessIssue]
     assert theodolite.run_survey is theodolite.survey
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = theodolite.nothing
+        _ = theodolite.nothing  # pyright: ignore[reportAttributeAccessIssue]

@@ -11,7 +11,7 @@ import pytest
 import theodolite
 
 PLACES = {
-    **{name: getattr(theodolite, name) for name in theodolite.__all__},
+    **{name: getattr(theodolite, name) for name in theodolite.__all__},  # pyright: ignore[reportAttributeAccessIssue]
     **{name: importlib.import_module(f"theodolite.{name}") for name in ("registry", "measures")},
 }
 

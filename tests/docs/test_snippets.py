@@ -32,7 +32,7 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for registry, items in zip(registries, before, strict=True):
         registry._items.clear()
-        registry._items.update(items)
+        registry._items.update(items)  # pyright: ignore[reportCallIssue]
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -1,5 +1,7 @@
 """Every operation a field tensor supports, against numpy arrays of Python integers and fractions."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import itertools

@@ -1,5 +1,7 @@
 """What a field tensor refuses: an operation that is not polynomial, and every way out of the field."""
 
+# pyright: reportAttributeAccessIssue=false
+
 import numpy as np
 import pytest
 import torch

@@ -39,7 +39,7 @@ def symbolic(text: str) -> tuple[list[sympy.Symbol], sympy.Expr]:
     names = {name: sympy.Symbol(name, positive=True) for name in Formula(text).variables}
     aliases = {f"arc{f}": getattr(sympy, f"a{f}") for f in ("sin", "cos", "tan")}
     known = {**aliases, **names, "abs": sympy.Abs, "e": sympy.E}
-    return list(names.values()), sympy.sympify(text, locals=known)
+    return list(names.values()), sympy.sympify(text, locals=known)  # pyright: ignore[reportCallIssue]
 
 
 @each("text", TEXTS)

@@ -1,5 +1,7 @@
 """Measured costs against formulas of every shape, nets whose cost is known, and a net that sleeps."""
 
+# pyright: reportGeneralTypeIssues=false, reportOperatorIssue=false
+
 from __future__ import annotations
 
 import json

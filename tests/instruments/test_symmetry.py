@@ -62,7 +62,7 @@ CASES = [(name, variant) for name in nets for variant in VARIANTS.get(name, [{}]
 
 @each(("name", "variant"), CASES)
 def test_every_declared_symmetry_is_measured_zero_and_every_declared_asymmetry_is_not(name, variant):
-    declared = load(name, **variant).module.symmetries()
+    declared = load(name, **variant).module.symmetries()  # pyright: ignore[reportCallIssue]
     assert {"translation", "permutation"} <= set(declared) <= set(GROUPS)
     for group, symmetry in declared.items():
         found = equivariance(name, group, **variant)
@@ -84,7 +84,7 @@ def test_every_built_in_net_declares_and_both_answers_occur_for_every_group():
 
 def test_a_group_that_is_not_declared_cannot_act():
     for name, variant in CASES:
-        declared = load(name, **variant).module.symmetries()
+        declared = load(name, **variant).module.symmetries()  # pyright: ignore[reportCallIssue]
         if "time-shift" not in declared:
             with pytest.raises(NotApplicable, match=name):
                 equivariance(name, "time-shift", **variant)

@@ -457,10 +457,10 @@ def test_what_a_retry_starts_from_is_the_last_checkpoint(tmp_path, alone):
             submitted.append((group.step, group.attempts))
             self.inner.submit(group, context)
 
-        def poll(self, timeout):
+        def poll(self, timeout):  # pyright: ignore[reportIncompatibleMethodOverride]
             messages = self.inner.poll(timeout)
             for news in messages:
-                if self.deaths and news.step >= self.deaths[0]:
+                if self.deaths and news.step >= self.deaths[0]:  # pyright: ignore[reportAttributeAccessIssue]
                     self.deaths.pop(0)
                     self.inner.drop(news.group)
                     return [campaign.Died(news.group, -9)]

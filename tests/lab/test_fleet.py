@@ -1,5 +1,7 @@
 """A fleet with workers in this process: who gets which group, and what is told when workers or nodes fail."""
 
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

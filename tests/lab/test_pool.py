@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from torch import nn
@@ -34,7 +35,7 @@ SLEEPS = """if multiprocessing.parent_process() and self.calls > 1:
 
 
 def workers() -> list[int]:
-    return [child.pid for child in multiprocessing.active_children()]
+    return [child.pid for child in multiprocessing.active_children() if child.pid is not None]
 
 
 def gone(pid: int) -> bool:
@@ -96,8 +97,8 @@ def group_of(run: dict, folder: Path) -> tuple[Group, Context]:
     return Group.of(cells, {"device": "cpu", "chunk": 2}), Context(folder / "checkpoints")
 
 
-def until(engine: Pool | Here, group: Group, end: type | tuple[type, ...] = ()) -> list[pool.Message]:
-    messages: list[pool.Message] = []
+def until(engine: Pool | Here, group: Group, end: type | tuple[type, ...] = ()) -> list[Any]:
+    messages: list[Any] = []
     while not any(isinstance(m, end) or (isinstance(m, pool.Update) and m.done) for m in messages):
         messages += engine.poll(0.2)
     return messages
@@ -157,6 +158,7 @@ def test_this_process_as_an_engine_takes_one_group_and_saves_it_when_asked_to_st
     engine.submit(group, context)
     assert engine.free == 0
     engine.poll(0)
+    last: Any
     [last] = engine.stop()
     assert last.checkpoint is not None
     assert checkpoints(tmp_path) == [last.checkpoint]

@@ -1,5 +1,7 @@
 """What a store promises: a cell is finished once, a group has one living owner, nothing is lost or half written."""
 
+# pyright: reportCallIssue=false
+
 from __future__ import annotations
 
 import gc

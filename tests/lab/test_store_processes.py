@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -159,7 +160,7 @@ def chain(cells: list[Cell], size: int) -> dict[str, str]:
     return states
 
 
-def asked(script: str, *arguments: object) -> object:
+def asked(script: str, *arguments: object) -> Any:
     command = [sys.executable, "-c", WORK + script, *map(str, arguments)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 

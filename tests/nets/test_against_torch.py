@@ -1,5 +1,7 @@
 """Recurrent, convolutional and attention layers against the ones of torch, which cannot be batched over members."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportIndexIssue=false
+
 import math
 
 import pytest

@@ -1,5 +1,7 @@
 """From logits to weights, against another library and definitions; positions that fall off or start anywhere."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportGeneralTypeIssues=false, reportIndexIssue=false
+
 from __future__ import annotations
 
 import copy

@@ -1,5 +1,7 @@
 """Graph-shaped networks against the graph computed node by node, and against what its structure forbids."""
 
+# pyright: reportAttributeAccessIssue=false, reportGeneralTypeIssues=false, reportIndexIssue=false
+
 from __future__ import annotations
 
 import copy

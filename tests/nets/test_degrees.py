@@ -1,5 +1,7 @@
 """Blocks of mixed degrees, with one matrix less or more: against explicit products, and their order against ranks."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportIndexIssue=false, reportOperatorIssue=false
+
 from __future__ import annotations
 
 import copy

@@ -1,5 +1,7 @@
 """Each family against an explicit transcription of its formula, and the shapes it refuses."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportGeneralTypeIssues=false, reportIndexIssue=false, reportOperatorIssue=false
+
 import itertools
 
 import pytest

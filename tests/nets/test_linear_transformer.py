@@ -1,5 +1,7 @@
 """Linear attention against its quadratic form and its recurrence, and windows that read on at the other end."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
+
 import math
 
 import pytest

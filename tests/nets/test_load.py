@@ -1,5 +1,7 @@
 """From what a user names to the subject of a measurement."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportIndexIssue=false
+
 import hashlib
 import subprocess
 import sys

@@ -1,5 +1,7 @@
 """The mixer against plain loops over tokens and channels, the graph network against sums over an adjacency matrix."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+
 from __future__ import annotations
 
 import math

@@ -1,5 +1,7 @@
 """Nets with a stack or a tape against plain loops over whole memories, and strings they handle by hand-set weights."""
 
+# pyright: reportAssignmentType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportIndexIssue=false
+
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,7 @@
 """The Universal Transformer against adaptive computation time token by token, and a cost against a loss that has it."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportIndexIssue=false
+
 from __future__ import annotations
 
 import pytest

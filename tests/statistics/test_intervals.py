@@ -1,5 +1,7 @@
 """Intervals against published numbers, their definitions, and by counting how often they hold what they should."""
 
+# pyright: reportGeneralTypeIssues=false
+
 from __future__ import annotations
 
 import math

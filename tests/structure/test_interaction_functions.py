@@ -1,5 +1,7 @@
 """F1–F10: their formulas against sympy's, their interactions against mixed differences."""
 
+# pyright: reportCallIssue=false
+
 from itertools import combinations
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The estimator keeps scikit-learn's rules, finds a graph that is there and says so when there is none."""
 
+# pyright: reportAssignmentType=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import pickle

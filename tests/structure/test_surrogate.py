@@ -132,4 +132,4 @@ def test_data_that_cannot_be_fitted_is_refused(rows: int, change, words: str) ->
     generator = np.random.default_rng(0)
     x = generator.normal(size=(rows, 3))
     with pytest.raises(BadInput, match=words):
-        fit_surrogate(*change(x, x[:, 0]), NAMES, generator)
+        fit_surrogate(*change(x, x[:, 0]), NAMES, generator)  # pyright: ignore[reportCallIssue]

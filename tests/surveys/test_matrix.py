@@ -1,5 +1,7 @@
 """The section of three boards, on made-up rows and in a small plan."""
 
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from typing import Any

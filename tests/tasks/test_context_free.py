@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 import torch
@@ -50,7 +51,7 @@ def test_stacks_worked_by_hand(string, stack):
 
 
 def stack_law(symbols: int, length: int) -> dict[tuple[int, ...], float]:
-    law = Counter()
+    law: Any = Counter()
     for given in range(1, max(2, length)):
         blocks = [range(symbols)] * given + [range(symbols, 2 * symbols + 1)] * (length - given)
         share = 1 / max(1, length - 1) / symbols**given / (symbols + 1) ** (length - given)
@@ -137,7 +138,7 @@ def shape(expression: str) -> str:
 @pytest.mark.parametrize(("modulus", "length"), [(2, 6), (2, 9), (2, 13)])
 def test_brackets_have_the_probabilities_of_the_grammar(modulus, length):
     """Every expression where they are few; every shape, with a single digit and operator, where they are many."""
-    law = Counter()
+    law: Any = Counter()
     few = length == 6
     for expression, share in expressions(2 if few else 1, "+-*" if few else "+", length):
         law[expression if few else shape(expression)] += share
@@ -256,7 +257,7 @@ def test_the_depth_grows_with_the_root_of_the_length():
 
 
 def test_long_brackets_without_a_bound_are_nested_and_labelled():
-    task = UnboundedDyck(types=3)
+    task, inputs = UnboundedDyck(types=3), []
     for inputs, targets in draw(task, 20_000, 2):
         assert task.solve(inputs) == targets  # the solver refuses strings that are not nested
     wrong = [*inputs]
@@ -291,7 +292,7 @@ def test_the_answer_is_what_may_follow_in_the_language(task, letters, answers, l
 
 def counting_law(letters: str, length: int) -> dict[str, float]:
     """The stated law of the prefixes."""
-    law = Counter()
+    law: Any = Counter()
     largest = max(1, length // len(letters))
     for n, blocks in product(range(1, largest + 1), range(2, len(letters) + 1)):
         word = "".join(letter * n for letter in letters[:blocks])

@@ -60,7 +60,7 @@ def test_shapes_and_dtypes(task, members, batch):
         if task.spec.kind == "sequence":
             assert drawn.inputs.dtype == torch.int64
             assert drawn.targets.shape == drawn.inputs.shape
-            assert drawn.inputs.shape[-1] >= length
+            assert drawn.inputs.shape[-1] >= length  # pyright: ignore[reportOperatorIssue]
             assert 0 <= int(drawn.inputs.min()) <= int(drawn.inputs.max()) < task.spec.vocab
             assert 0 <= int(drawn.targets.min()) <= int(drawn.targets.max()) < task.spec.outputs
         else:

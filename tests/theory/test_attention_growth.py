@@ -1,5 +1,7 @@
 """The theorem of growth: each lemma against brute force, the bound against caps and measured ranks."""
 
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import itertools

@@ -43,7 +43,7 @@ def test_the_published_table_of_four_bits_agrees_with_every_chain_of_three_gates
         for i, a in enumerate(nodes):
             for b in nodes[:i]:
                 for new in (a & b, a | b, a ^ b, a & ~b, b & ~a):
-                    least[new] = min(least.get(new, used), used)
+                    least[new] = min(least.get(new, used), used)  # pyright: ignore[reportCallIssue]
                     if used < 3 and new not in nodes:
                         extend((*nodes, new))
 

@@ -1,5 +1,7 @@
 """A group from its first step to its last row: looks, endings, and who sees which data."""
 
+# pyright: reportAbstractUsage=false, reportCallIssue=false, reportOperatorIssue=false
+
 from __future__ import annotations
 
 import itertools

@@ -1,5 +1,7 @@
 """Networks as users write them, some of them badly."""
 
+# pyright: reportAttributeAccessIssue=false, reportIncompatibleMethodOverride=false, reportOperatorIssue=false
+
 from __future__ import annotations
 
 import torch

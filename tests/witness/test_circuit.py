@@ -1,5 +1,7 @@
 """Circuits against Python's own Boolean operators, networkx and arithmetic; networks against circuits, bit by bit."""
 
+# pyright: reportIndexIssue=false, reportOperatorIssue=false
+
 from __future__ import annotations
 
 import itertools
@@ -166,7 +168,7 @@ def test_a_circuit_that_is_none_is_refused_in_a_sentence(make, words):
 
 def test_a_cycle_among_graph_nodes_is_named():
     graph = nx.DiGraph([("u", "v"), ("v", "w"), ("w", "u")])
-    nx.set_node_attributes(graph, "and", "kind")
+    nx.set_node_attributes(graph, "and", "kind")  # pyright: ignore[reportCallIssue]
     with pytest.raises(BadInput, match="cycle") as caught:
         Circuit.from_graph(graph)
     assert all(name in str(caught.value) for name in "uvw")

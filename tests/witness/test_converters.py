@@ -32,7 +32,7 @@ def test_theorem_three_computes_all_layers_with_the_sum_of_the_widths():
     for _ in range(tied.steps):
         z = tied.step(z, x)
     first = torch.relu(net[0](x))
-    second = torch.tanh(nn.functional.gelu(net[2][0](first)))
+    second = torch.tanh(nn.functional.gelu(net[2][0](first)))  # pyright: ignore[reportIndexIssue]
     third = torch.sigmoid(net[3](second))
     assert torch.allclose(z, torch.cat((first, second, third, net[5](third)), dim=1), rtol=0, atol=1e-14)
     assert torch.allclose(tied(x), net(x), rtol=1e-13, atol=1e-15)

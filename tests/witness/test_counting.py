@@ -49,7 +49,7 @@ def test_long_strings_are_told_from_those_with_one_fault(n):
 
 def test_the_size_is_that_of_a_registered_lstm_and_does_not_depend_on_n():
     witness = anbn_lstm()
-    assert {type(layer) for layer in witness.module.layers} == {LSTMLayer}
+    assert {type(layer) for layer in witness.module.layers} == {LSTMLayer}  # pyright: ignore[reportGeneralTypeIssues]
     assert count_parameters(witness.module) == 117
 
 

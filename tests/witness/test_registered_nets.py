@@ -274,9 +274,9 @@ def test_parity_of_k_bits_takes_k_units_in_one_layer(net):
 def test_a_program_of_very_many_units_is_not_even_looked_at(monkeypatch):
     """Majority of 15 bits read as a number changes sign thousands of times: that was 140 seconds."""
     made = []
-    alternation = registered_nets.boolean_programs.alternation
+    alternation = registered_nets.boolean_programs.alternation  # pyright: ignore[reportAttributeAccessIssue]
     monkeypatch.setattr(
-        registered_nets.boolean_programs,
+        registered_nets.boolean_programs,  # pyright: ignore[reportAttributeAccessIssue]
         "alternation",
         lambda name, weights, cuts, highest: made.append(len(cuts)) or alternation(name, weights, cuts, highest),
     )

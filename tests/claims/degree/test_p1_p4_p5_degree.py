@@ -1,5 +1,7 @@
 """Claims P1, P4, P5: the rules decide by numbers alone, on ranks that theory gives and on ranks made up."""
 
+# pyright: reportCallIssue=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,7 @@
 """P2: the pairing and the rule, on made-up outcomes."""
 
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
 import math

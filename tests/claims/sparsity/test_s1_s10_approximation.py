@@ -21,7 +21,7 @@ def rates(slopes: dict[tuple[str, int, float], float] | None = None) -> list[Row
         n, m = c["variables"], c["smoothness"]
         inputs = n if c["approximant"] == "shallow" else 2
         mean = (slopes or {}).get((c["approximant"], n, m), m / inputs)
-        found = [mean * (1 + off) for off in (-0.02, -0.01, 0, 0, 0.01, 0.02)]
+        found = [mean * (1 + off) for off in (-0.02, -0.01, 0, 0, 0.01, 0.02)]  # pyright: ignore[reportOperatorIssue]
         rows.append(Row(cell, {"slopes": found, "fan_in": n if c["graph"] == "dense" else 2}))
     return rows
 

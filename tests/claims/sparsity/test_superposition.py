@@ -31,8 +31,8 @@ def test_roughness_of_the_functions_in_a_network_does_not_know_their_scale():
     inner, outer = univariate_roughness(net, x)
     assert inner
     assert outer
-    first = net.stages[0].blocks[0]
-    for parameter in (first.combine, first.linear, first.bias):
+    first = net.stages[0].blocks[0]  # pyright: ignore[reportIndexIssue]
+    for parameter in (first.combine, first.linear, first.bias):  # pyright: ignore[reportAttributeAccessIssue]
         parameter.mul_(3)
     assert univariate_roughness(net, x)[0] == pytest.approx(inner, rel=1e-3)
     dense = CompositionalNet("binary-tree", features=2)

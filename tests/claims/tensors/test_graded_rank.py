@@ -88,7 +88,7 @@ def test_each_part_is_the_coefficient_that_interpolation_finds_in_the_registered
     grams = [torch.einsum("pnf,png->pfg", side, side) for side in (a, b)]
     sides = [Side(modulus.reduce(gram), side[:, 0]) for gram, side in zip(grams, (a, b), strict=True)]
     for c in range(total + 1):
-        ours = modulus.canonical(block_matrix(forms, *sides, c, total))
+        ours = modulus.canonical(block_matrix(forms, *sides, c, total))  # pyright: ignore[reportCallIssue]
         assert torch.equal(ours, coefficients[c])
         assert ours.any()
 

@@ -1,5 +1,7 @@
 """Members trained side by side, against one at a time with torch's own optimiser and against least squares."""
 
+# pyright: reportCallIssue=false
+
 from __future__ import annotations
 
 import math

@@ -1,5 +1,7 @@
 """The real sets, against scikit-learn's own scaler and the rows they come from."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportGeneralTypeIssues=false
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Networks of blocks of several degrees at one budget, against expanded polynomials, closed forms and brute force."""
 
+# pyright: reportCallIssue=false, reportOperatorIssue=false
+
 from __future__ import annotations
 
 import math

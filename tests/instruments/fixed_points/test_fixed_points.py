@@ -29,7 +29,7 @@ def test_the_logistic_map_converges_to_its_fixed_point_at_the_rate_of_its_slope(
     assert found.spectral_radius == pytest.approx(abs(2 - r), abs=1e-7)
     assert found.lyapunov == pytest.approx(math.log(abs(2 - r)), abs=1e-4)
     assert found.steps_to_tolerance < 60
-    assert found.interval[0] <= found.lyapunov <= found.interval[1] + 1e-12
+    assert found.interval[0] <= found.lyapunov <= found.interval[1] + 1e-12  # pyright: ignore[reportOperatorIssue]
 
 
 def test_its_cycle_of_two_has_the_known_multiplier():
@@ -95,7 +95,7 @@ def test_a_module_and_a_map_without_derivatives_are_measured_too():
     torch.default_generator.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
     with torch.no_grad():
-        net[0].weight.mul_(0.5)
+        net[0].weight.mul_(0.5)  # pyright: ignore[reportCallIssue]
     assert fixed_points(net, size=4, **QUICK).outcome == "converges"
 
     def by_numpy(z: torch.Tensor) -> torch.Tensor:

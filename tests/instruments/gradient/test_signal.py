@@ -201,7 +201,7 @@ def test_a_module_is_measured_at_its_own_weights_and_left_alone():
     before = [p.clone() for p in module.parameters()]
     first = signal(module, bits=5, seed=1).variance
     with torch.no_grad():
-        module[2].weight *= 2
+        module[2].weight *= 2  # pyright: ignore[reportOperatorIssue]
     assert signal(module, bits=5, seed=1).variance != first
     with torch.no_grad():
         module[2].weight /= 2

@@ -1,5 +1,7 @@
 """The share of the gradient that speaks of one target, against sums over all inputs written out."""
 
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import itertools

@@ -1,5 +1,7 @@
 """Functions whose separation rank is known beforehand, and an evaluation of attention in plain integers."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
+
 from __future__ import annotations
 
 import random

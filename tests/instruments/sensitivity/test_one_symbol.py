@@ -1,5 +1,7 @@
 """Sensitivity over length against nets whose influence is known exactly, and built-in nets against their laws."""
 
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportIndexIssue=false, reportOperatorIssue=false
+
 from __future__ import annotations
 
 import json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ MOST_STEPS = 4000
 PRIOR = 4  # degrees of freedom by which the spread at one point leans on the spread at all
 
 
+@runtime_checkable
 class Predictors(Protocol):
     """Functions of standardised rows that predict the standardised target."""
 
