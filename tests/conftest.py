@@ -1,4 +1,4 @@
-"""For every test: shapes in the nets' signatures are checked at run time, one torch thread, slow tests on request."""
+"""For every test: shapes in signatures are checked at run time, one torch thread, slow tests on request."""
 
 from __future__ import annotations
 
@@ -13,9 +13,19 @@ from typing import Any
 import jaxtyping
 import pytest
 
-# The annotations `Float[Tensor, "batch token width"]` become checks, which must be in place before the first import.
-assert "theodolite.nets" not in sys.modules, "the nets were imported before their annotations could be checked"
-jaxtyping.install_import_hook("theodolite.nets", "beartype.beartype")
+import tests.shapes
+
+ROOT = Path(__file__).parents[1]
+# Annotations such as `Float[Tensor, "batch token width"]` become checks, which must be there before the first import.
+SHAPED = [
+    ".".join(file.relative_to(ROOT / "src").with_suffix("").parts)
+    for file in (ROOT / "src").rglob("*.py")
+    if "from jaxtyping import" in file.read_text(encoding="utf-8")
+]
+assert not set(SHAPED) & set(sys.modules), "a module was imported before its annotations could be checked"
+jaxtyping.install_import_hook(SHAPED, f"{tests.shapes.__name__}.checked")
+# The tests of these rooms check them. In all the others they would cost a quarter of the time, and say nothing new.
+CHECKED = ("advice", "claims", "instruments/gradient", "nets", "structure", "training", "witness")
 
 import torch  # noqa: E402
 from hypothesis import settings  # noqa: E402
@@ -28,6 +38,12 @@ ON_REQUEST = ("slow", "gpu")
 
 def pytest_configure(config: pytest.Config) -> None:
     torch.set_num_threads(1)
+    jaxtyping.config.update("jaxtyping_disable", True)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    room = item.path.relative_to(ROOT / "tests").as_posix()
+    jaxtyping.config.update("jaxtyping_disable", not room.startswith(CHECKED))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -38,6 +54,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"run with -m {mark}"))
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="there is no CUDA device"))
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is refused in a sentence of our own."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 @pytest.fixture

@@ -100,6 +100,7 @@ def test_one_changed_bit_moves_the_plain_answer_by_one_over_n():
 @pytest.mark.parametrize("bad", [lambda: SoftAttention("majority"), lambda: SoftAttention("parity", -1.0),
                                  lambda: SoftAttention("parity")(torch.tensor([[0, 2]])),
                                  lambda: soft_attention_curve("parity", lengths=())])  # fmt: skip
+@pytest.mark.usefixtures("unchecked")
 def test_bad_input_is_refused_in_a_sentence(bad):
     with pytest.raises(BadInput) as raised:
         bad()

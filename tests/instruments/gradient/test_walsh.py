@@ -54,6 +54,7 @@ def test_the_degree_of_a_parity_is_the_number_of_ones_in_its_number():
 
 
 @pytest.mark.parametrize("bad", [torch.ones(2, 12), torch.ones(2, 8, dtype=torch.int64)])
+@pytest.mark.usefixtures("unchecked")
 def test_what_has_no_transform_is_refused(bad):
     with pytest.raises(BadInput, match="Walsh"):
         walsh_hadamard(bad)

@@ -30,7 +30,7 @@ class Labelled:
     geometry, a grid of `shape`, of the input that stands at i."""
 
     train: tuple[Float[Tensor, "member example input"], Int[Tensor, "member example"]]
-    test: tuple[Float[Tensor, "member example input"], Int[Tensor, "member example"]]
+    test: tuple[Float[Tensor, "member tested input"], Int[Tensor, "member tested"]]
     shape: tuple[int, ...]
     classes: int
     order: Int[Tensor, "member input"]
