@@ -83,7 +83,7 @@ def test_the_evidence_is_the_density_of_the_targets_and_its_slope_is_autograds()
     matrix = (root @ root.T + torch.eye(5)).requires_grad_()
     density = torch.distributions.MultivariateNormal(torch.zeros(5, dtype=torch.float64), matrix).log_prob(y)
     found = _evidence(matrix, y)
-    assert float(found - density) == pytest.approx(2.5 * math.log(2 * math.pi))
+    assert (found - density).item() == pytest.approx(2.5 * math.log(2 * math.pi))
     ours, theirs = (torch.autograd.grad(value, matrix)[0] for value in (found, density))
     torch.testing.assert_close(ours, (theirs + theirs.T) / 2)  # of a symmetric matrix
 
