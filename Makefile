@@ -4,13 +4,19 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: survey test check docs wheel clean
+.PHONY: survey test lowest check docs wheel clean
 
 survey: $(VENV)/.core
 	$(BIN)/theodolite survey --preset quick --out survey
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --dist loadfile -n 2
+
+# The lowest declared versions, in an environment of their own, on tests that need nothing else.
+lowest:
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-lowest.txt -e . 'pytest>=8' hypothesis beartype
+	$(VENV)-lowest/bin/python -m pytest -q tests/statistics tests/test_vocabulary.py tests/graphs tests/field tests/instruments/rank tests/training/test_loop.py tests/structure/test_regressor.py tests/structure/test_discover.py tests/cli/test_rank.py tests/cli/test_start.py tests/advice/test_advice.py tests/claims/sparsity/test_locality.py
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,14 @@ def test_provenance_says_which_code_it_is():
     here = Provenance.here(0, "cpu")
     assert (here.version, here.commit, here.package) == (version.__version__, version.commit(), version.package_hash())
     assert len(version.package_hash()) == 16
+
+
+def test_the_lowest_versions_tested_are_those_declared():
+    root = Path(__file__).parents[1]
+    declared = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    lowest = dict(line.split(">=") for line in declared)
+    lines = (root / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
+    tested = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert tested.keys() == lowest.keys()
+    for name in lowest.keys() - {"torch"}:
+        assert f"{tested[name]}.".startswith(f"{lowest[name]}."), f"{name}: {tested[name]} for {lowest[name]}"

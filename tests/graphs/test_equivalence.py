@@ -89,7 +89,7 @@ def ranks(graph: CompositionalGraph, seed: int) -> dict[tuple[str, ...], int]:
                 values[node.name] = units.sum(axis=1)
                 slopes[node.name] = np.einsum("pu,ui,piv->pv", 1 - units**2, weights[node.name], below)
             gradients = slopes[graph.output.name][:, [variables.index(name) for name in group]]
-            found[group] = int(np.linalg.matrix_rank(gradients, rtol=1e-9))
+            found[group] = int(np.linalg.matrix_rank(gradients, tol=1e-9 * np.linalg.norm(gradients, 2)))
     return found
 
 

@@ -6,7 +6,7 @@ import functools
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -134,5 +134,6 @@ def progress_bar() -> Iterator[Bar]:
         TimeRemainingColumn(table_column=replace(whole)),
         TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with progress if console.is_terminal else nullcontext():  # rich below 15 ends even a disabled one with a blank line
         yield Bar(progress)
