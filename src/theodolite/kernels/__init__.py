@@ -1,0 +1,1 @@
+"""Kernels written in Triton for what training repeats most: a recurrence over all tokens, attention, products."""
