@@ -273,12 +273,14 @@ def test_padding_a_batch_for_fewer_graphs_changes_no_move(net):
     padded = [pad_to_step(batch, 100) for batch in drawn]
     assert len({b.inputs.shape for b, _ in padded}) < len({b.inputs.shape for b in drawn})
     plain, other = (program(pairing, RATES, SGD, Batching(3, batched=True)) for _ in range(2))
-    for number, (batch, (wide, present)) in enumerate(zip(drawn, padded, strict=True), start=1):
-        assert plain._step is not None
-        assert other._step is not None
-        plain._step.take((batch.inputs, batch.targets, batch.mask), number, 0, 3)
+    assert plain._step is not None
+    assert other._step is not None
+    plain._step.begin(1)
+    other._step.begin(1)
+    for batch, (wide, present) in zip(drawn, padded, strict=True):
+        plain._step.take([(batch.inputs, batch.targets, batch.mask)], 0, 3)
         told = (present,) if pairing.takes_present else ()
-        other._step.take((wide.inputs, wide.targets, wide.mask, *told), number, 0, 3)
+        other._step.take([(wide.inputs, wide.targets, wide.mask, *told)], 0, 3)
     for name, found in weights(other).items():
         torch.testing.assert_close(found, weights(plain)[name], rtol=1e-4, atol=1e-5)
 
@@ -288,6 +290,7 @@ def test_the_padding_is_never_long():
     for tokens in (*range(1, 70), 80, 81, 127, 128, 129, 250, 1000):
         batch = task.sample(2, 3, tokens, torch.Generator().manual_seed(0))
         wide, present = pad_to_step(batch, 10_000)
+        assert pad_to_step(batch, 10_000, 4)[0].inputs.shape[2] < batch.inputs.shape[2] * 1.5 + 8
         real, shown = batch.inputs.shape[2], wide.inputs.shape[2]
         assert real <= shown < real + max(8, real / 4)
         assert shown % 8 == 0

@@ -58,8 +58,8 @@ class CapturedSteps:
                 self._refused = True
                 self._warm(inputs, step)
                 return
-        for held, given in zip(captured.inputs, inputs, strict=True):
-            held.copy_(given)
+        if inputs:
+            torch._foreach_copy_(captured.inputs, inputs)  # pyright: ignore[reportPrivateImportUsage]
         captured.graph.replay()
 
     def _warm(self, inputs: Tensors, step: Callable[[Tensors], None]) -> None:

@@ -61,6 +61,7 @@ def train(
     factors = [1.0 if schedule is None else schedule(number) for number in range(1, steps + 1)]
     gradients = LossGradients(weights, lambda w, batch, *_: loss(w, batch))
     step = Step(Optimiser(rule, own, weights), gradients, factors=factors, before=before, after=after, graphs=graphs)
+    step.begin(1)
     done, asked = 0, set(looks)
     for stop in sorted({*asked, steps}):
         while done < stop:
@@ -68,7 +69,7 @@ def train(
             drawn = batches(count) if batches is not None else ()
             for number in range(count):
                 done += 1
-                step.take(tuple(part[number] for part in drawn), done, 0, members)
+                step.take([tuple(part[number] for part in drawn)], 0, members)
         if look is not None and stop in asked and look(done, weights):
             break
     return weights

@@ -65,6 +65,12 @@ class Members:
                 own[n].data = data
                 own[n].grad = None
 
+    def with_buffers(self, buffers: dict[str, Tensor]) -> Members:
+        """The same members with other buffers."""
+        other = copy.copy(self)
+        other.buffers = buffers
+        return other
+
     def select(self, members: Tensor) -> Members:
         """Copies of these members, on the same module."""
         chosen = copy.copy(self)

@@ -94,6 +94,12 @@ class Corrections(NamedTuple):
     def at(betas: tuple[float, float], number: float) -> Corrections:
         return Corrections(1 / (1 - betas[0] ** number), 1 / math.sqrt(1 - betas[1] ** number))
 
+    @staticmethod
+    def on_device(number: Tensor, log_betas: Tensor) -> Corrections:
+        """Without a transfer; 1 − βᵗ is exact where βᵗ is near 1."""
+        left = -torch.expm1(number * log_betas)
+        return Corrections(left[0].reciprocal(), left[1].rsqrt())
+
 
 class Optimiser:
     """Moments for stacked parameters, and their in-place update over a range of members."""
@@ -106,7 +112,7 @@ class Optimiser:
         else:
             self.moments = [{n: torch.zeros_like(p) for n, p in parameters.items()} for _ in range(_MOMENTS[rule.name])]
         like = next(iter(parameters.values()))
-        self._log_betas = torch.tensor(
+        self.log_betas = torch.tensor(
             [math.log(beta) if beta else -math.inf for beta in rule.betas], dtype=like.dtype, device=like.device
         )
         self._take_rates(list(rates))
@@ -123,7 +129,7 @@ class Optimiser:
     def lr(self, start: int, stop: int, factor: float | Tensor = 1.0) -> float | Tensor:
         """Of members [start, stop): one number where they share it, or one each."""
         alike = len(self._runs(start, stop)) == 1
-        return (self.rates[start].lr if alike else self._lrs[start:stop]) * factor
+        return (self.rates[start].lr if alike else self.lrs[start:stop]) * factor
 
     def step_size(self, name: str, start: int, stop: int, pace: Pace) -> float | Tensor:
         """By what a unit of (the mean of) the gradient moves each entry of a parameter, after an update: what a
@@ -146,8 +152,8 @@ class Optimiser:
     def _take_rates(self, rates: list[Rates]) -> None:
         self.rates = rates
         like = next(iter(self.parameters.values()))
-        self._lrs = torch.tensor([r.lr for r in rates], dtype=like.dtype, device=like.device)
-        self._decays = torch.tensor([r.weight_decay for r in rates], dtype=like.dtype, device=like.device)
+        self.lrs = torch.tensor([r.lr for r in rates], dtype=like.dtype, device=like.device)
+        self.decays = torch.tensor([r.weight_decay for r in rates], dtype=like.dtype, device=like.device)
         self._known_runs: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
     def _runs(self, start: int, stop: int) -> list[tuple[int, int]]:
@@ -166,7 +172,7 @@ class Optimiser:
 
     def _move_fused(self, start: int, stop: int, gradients: list[Tensor], pace: Pace) -> None:
         gradients = [in_order(g, p[start:stop]) for g, p in zip(gradients, self.parameters.values(), strict=True)]
-        lrs = (self._lrs * pace.factor).float() if isinstance(pace.factor, Tensor) else None
+        lrs = (self.lrs * pace.factor).float() if isinstance(pace.factor, Tensor) else None
         for first, last in self._runs(start, stop):
             rates = self.rates[first]
             lr: Any = rates.lr * pace.factor if lrs is None else lrs[first]
@@ -205,50 +211,63 @@ class Optimiser:
 
     def _move(self, start: int, stop: int, gradients: list[Tensor], pace: Pace) -> None:
         """What the kernels compute, in a few operations for all members whatever their rates, and early ε."""
-        gradients = [
-            straight(in_order(g, p[start:stop])) for g, p in zip(gradients, self.parameters.values(), strict=True)
-        ]
-        parameters = [straight(p.detach()[start:stop]) for p in self.parameters.values()]
-        moments = [[straight(m[start:stop]) for m in kind.values()] for kind in self.moments]
-        lrs = [_beside(self.lr(start, stop, pace.factor), p) for p in parameters]
-        decays = None
-        if any(r.weight_decay for r in self.rates[start:stop]):
-            decays = [_beside(self._decays[start:stop], p) for p in parameters]
-        if self.rule.name == "sgd":
-            moves: Any = gradients
-            if decays is not None:
-                moves = torch._foreach_add(moves, torch._foreach_mul(parameters, decays))
-            if moments:
-                torch._foreach_mul_(moments[0], self.rule.momentum)
-                torch._foreach_add_(moments[0], moves)
-                moves = moments[0]
-            moves = torch._foreach_mul(moves, _common(lrs))
-        else:
-            if decays is not None:
-                torch._foreach_mul_(parameters, [1 - lr * decay for lr, decay in zip(lrs, decays, strict=True)])
-            (first, second), (beta1, beta2) = moments, self.rule.betas
-            torch._foreach_lerp_(first, gradients, 1 - beta1)
-            torch._foreach_mul_(second, beta2)
-            torch._foreach_addcmul_(second, gradients, gradients, 1 - beta2)
-            correct = self._corrections(pace)
-            below = torch._foreach_sqrt(second)
-            if self.rule.early_epsilon:
-                scale = correct.first / correct.root
-            else:
-                torch._foreach_mul_(below, correct.root)
-                scale = correct.first
-            torch._foreach_add_(below, self.rule.epsilon)
-            moves = torch._foreach_div(first, below)
-            torch._foreach_mul_(moves, _common([lr * scale for lr in lrs]))
-        torch._foreach_sub_(parameters, moves)
+        decay = self.decays[start:stop] if any(r.weight_decay for r in self.rates[start:stop]) else None
+        moments = [[m[start:stop] for m in kind.values()] for kind in self.moments]
+        parameters = [p.detach()[start:stop] for p in self.parameters.values()]
+        lr = self.lr(start, stop, pace.factor)
+        correct = self._corrections(pace) if self.rule.name == "adamw" else None
+        move(self.rule, parameters, gradients, moments, lr, decay, correct)
 
     def _corrections(self, pace: Pace) -> Corrections:
         if pace.corrections is not None:
             return pace.corrections
         if not pace.number.is_cuda:
             return Corrections.at(self.rule.betas, float(pace.number))
-        left = -torch.expm1(pace.number * self._log_betas)  # 1 − βᵗ, exact where βᵗ is near 1, without a transfer
-        return Corrections(left[0].reciprocal(), left[1].rsqrt())
+        return Corrections.on_device(pace.number, self.log_betas)
+
+
+def move(
+    rule: Rule,
+    parameters: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    moments: Sequence[Sequence[Tensor]],
+    lr: float | Tensor,
+    decay: Tensor | None,
+    correct: Corrections | None,
+) -> None:
+    """One update in place, tensor by tensor; `lr` and `decay` are common to the members or one each."""
+    gradients = [straight(in_order(g, p)) for g, p in zip(gradients, parameters, strict=True)]
+    parameters = [straight(p) for p in parameters]
+    moments = [[straight(m) for m in kind] for kind in moments]
+    lrs = [_beside(lr, p) for p in parameters]
+    decays = None if decay is None else [_beside(decay, p) for p in parameters]
+    if rule.name == "sgd":
+        moves: Any = gradients
+        if decays is not None:
+            moves = torch._foreach_add(moves, torch._foreach_mul(parameters, decays))
+        if moments:
+            torch._foreach_mul_(moments[0], rule.momentum)
+            torch._foreach_add_(moments[0], moves)
+            moves = moments[0]
+        moves = torch._foreach_mul(moves, _common(lrs))
+    else:
+        assert correct is not None
+        if decays is not None:
+            torch._foreach_mul_(parameters, [1 - lr * decay for lr, decay in zip(lrs, decays, strict=True)])
+        (first, second), (beta1, beta2) = moments, rule.betas
+        torch._foreach_lerp_(first, gradients, 1 - beta1)
+        torch._foreach_mul_(second, beta2)
+        torch._foreach_addcmul_(second, gradients, gradients, 1 - beta2)
+        below = torch._foreach_sqrt(second)
+        if rule.early_epsilon:
+            scale = correct.first / correct.root
+        else:
+            torch._foreach_mul_(below, correct.root)
+            scale = correct.first
+        torch._foreach_add_(below, rule.epsilon)
+        moves = torch._foreach_div(first, below)
+        torch._foreach_mul_(moves, _common([lr * scale for lr in lrs]))
+    torch._foreach_sub_(parameters, moves)
 
 
 def _beside(values: float | Tensor, like: Tensor) -> Any:

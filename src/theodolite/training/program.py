@@ -7,9 +7,9 @@ the cache, before the next chunk starts. On CUDA a step is captured as a graph o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from theodolite.errors import NotEnoughMemory
 from theodolite.tasks.contract import Batch
+from theodolite.training.compiled_step import CompiledSteps
 from theodolite.training.cuda_graphs import Tensors
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Optimiser
@@ -25,21 +26,25 @@ from theodolite.training.step import Gradients, LossGradients, Step, Weights, gr
 
 logger = logging.getLogger(__name__)
 
-_LENGTH_STEP = 8  # tokens: the step between lengths that are captured as graphs, and an eighth of longer ones
+_LENGTH_STEP = 8  # tokens: the least step between lengths that are captured as graphs or compiled
+_FINE, _COARSE = 8, 4  # and this part of the next power of two: a capture takes a tenth of a second, compiling many
 
 
 @dataclass(frozen=True)
 class Batching:
-    """How members are run: `chunk` of them in one batched call, or one by one in a plain loop."""
+    """How members are run: `chunk` of them in one batched call, or one by one in a plain loop; on CUDA with captured
+    `graphs`; `compiled` by torch's inductor, or operation by operation."""
 
     chunk: int
     batched: bool
     graphs: bool = False
+    compiled: bool = False
 
     def __str__(self) -> str:
         if not self.batched:
             return "loop"
-        return f"ensemble of {self.chunk}" + (" with CUDA graphs" if self.graphs else "")
+        how = ", compiled" * self.compiled + (" with CUDA graphs" if self.graphs else "")
+        return f"ensemble of {self.chunk}{how}"
 
 
 class Program:
@@ -50,6 +55,7 @@ class Program:
         self.optimiser = optimiser
         self.device = device
         self.one_hot = members.pairing.one_hot(device)
+        self.compiled: CompiledSteps | None = None
         self.run_as(batching)
 
     def train(self, batches: Sequence[Batch], step: int) -> None:
@@ -101,26 +107,39 @@ class Program:
         self._make_step()
 
     def _train_chunk(self, start: int, stop: int, batches: Sequence[Batch], step: int) -> None:
-        for number, batch in enumerate(batches):
-            own = Batch(*(t[start:stop] for t in (batch.inputs, batch.targets, batch.mask)))
+        done = 0
+        while done < len(batches):
             try:
-                self._take_step(start, stop, own, step + number)
+                done += self._take_steps(start, stop, batches[done:], step + done)
                 continue
             except RuntimeError as error:
                 self._shrink(start, stop, error)
             # Out here the error is gone, and with it the memory that the failed step still held.
             middle = (start + stop) // 2
-            self._train_chunk(start, middle, batches[number:], step + number)
-            self._train_chunk(middle, stop, batches[number:], step + number)
+            self._train_chunk(start, middle, batches[done:], step + done)
+            self._train_chunk(middle, stop, batches[done:], step + done)
             return
 
-    def _take_step(self, start: int, stop: int, batch: Batch, number: int) -> None:
-        assert self._step is not None, "a program without an optimiser only evaluates"
+    def _take_steps(self, start: int, stop: int, batches: Sequence[Batch], number: int) -> int:
+        """All of a block at once where its batches are alike and captured together, else the first; how many."""
+        step = self._step
+        assert step is not None, "a program without an optimiser only evaluates"
+        step.begin(number)
+        if step.captured is not None and len({batch.inputs.shape for batch in batches}) == 1:
+            step.take([self._read(batch, start, stop) for batch in batches], start, stop)
+            return len(batches)
+        step.take([self._read(batches[0], start, stop)], start, stop)
+        return 1
+
+    def _read(self, batch: Batch, start: int, stop: int) -> Tensors:
+        """The members' own part, padded to one of few lengths where every length costs time once."""
+        assert self._step is not None
+        own = Batch(*(t[start:stop] for t in (batch.inputs, batch.targets, batch.mask)))
         pairing, present = self.members.pairing, None
-        if self._step.captured is not None and pairing.pads:
-            batch, present = pad_to_step(batch, pairing.most)
+        if self._step.fixed_shapes and pairing.pads:
+            own, present = pad_to_step(own, pairing.most, _COARSE if self.batching.compiled else _FINE)
         seen = (present,) if present is not None and pairing.takes_present else ()
-        self._step.take((batch.inputs, batch.targets, batch.mask, *seen), number, start, stop)
+        return (own.inputs, own.targets, own.mask, *seen)
 
     def _make_step(self) -> None:
         """Anew whenever the members or their chunks change: captured steps and leaves are those of before."""
@@ -129,7 +148,15 @@ class Program:
             members, one_hot = self.members, self.one_hot
             together = LossGradients(members.parameters, _losses(members, one_hot))
             gradients = together if self.batching.batched else _gradients_alone(members, one_hot)
-            self._step = Step(self.optimiser, gradients, graphs=self.batching.graphs and self.batching.batched)
+            self.compiled = None
+            if self.batching.compiled and self.batching.batched:
+                self.compiled = CompiledSteps(members, self.optimiser, one_hot, _member_losses)
+            self._step = Step(
+                self.optimiser,
+                gradients,
+                graphs=self.batching.graphs and self.batching.batched,
+                compiled=None if self.compiled is None else self.compiled.run,
+            )
 
     def _shrink(self, start: int, stop: int, error: RuntimeError) -> int:
         """Half the chunk after running out of memory; any other error goes on to the caller."""
@@ -142,7 +169,7 @@ class Program:
             ) from error
         chunk = (stop - start) // 2
         logger.warning("out of memory with %d members at once: going on with %d", stop - start, chunk)
-        self.run_as(Batching(chunk, self.batching.batched, self.batching.graphs))
+        self.run_as(replace(self.batching, chunk=chunk))
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         return chunk
@@ -153,11 +180,23 @@ def _losses(members: Members, one_hot: Tensor | None) -> Callable[[Weights, Tens
     captured would stay in memory until cycles are collected."""
 
     def found(weights: Weights, tensors: Tensors, start: int, stop: int) -> Tensor:
-        batch, present = Batch(*tensors[:3]), tensors[3] if len(tensors) > 3 else None
-        read = members.pairing.feed(batch.inputs, one_hot)
-        return losses(members.pairing.task.spec, members.outputs(weights, start, stop, read, present), batch)
+        return _member_losses(members, weights, tensors, one_hot, start, stop)
 
     return found
+
+
+def _member_losses(
+    members: Members,
+    weights: Mapping[str, Tensor],
+    tensors: Tensors,
+    one_hot: Tensor | None,
+    start: int = 0,
+    stop: int | None = None,
+) -> Tensor:
+    batch, present = Batch(*tensors[:3]), tensors[3] if len(tensors) > 3 else None
+    read = members.pairing.feed(batch.inputs, one_hot)
+    stop = len(batch.inputs) if stop is None else stop
+    return losses(members.pairing.task.spec, members.outputs(dict(weights), start, stop, read, present), batch)
 
 
 def _gradients_alone(members: Members, one_hot: Tensor | None) -> Gradients:
@@ -172,12 +211,12 @@ def _gradients_alone(members: Members, one_hot: Tensor | None) -> Gradients:
     return found
 
 
-def pad_to_step(batch: Batch, most: int) -> tuple[Batch, Tensor]:
+def pad_to_step(batch: Batch, most: int, parts: int = _FINE) -> tuple[Batch, Tensor]:
     """The batch padded on the right to one of a few numbers of tokens, `most` at most, and which of them are real: a
     graph is captured for every number there is, which takes far longer than the few tokens more. What is not real is
     not scored."""
     tokens = batch.inputs.shape[2]
-    step = max(_LENGTH_STEP, 2 ** (tokens.bit_length() - 3))
+    step = max(_LENGTH_STEP, 2 ** tokens.bit_length() // parts)
     missing = min(-tokens % step, max(0, most - tokens))
     present = torch.arange(tokens + missing, device=batch.inputs.device) < tokens
     grow = lambda t: F.pad(t, (0, missing) if t.dim() == 3 else (0, 0, 0, missing))

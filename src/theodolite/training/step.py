@@ -16,11 +16,13 @@ Gradients = Callable[[Tensors, int, int], list[Tensor]]  # of a batch, for membe
 StepSize = Callable[[str], float | Tensor]  # of every entry of these weights
 Before = Callable[[Weights, list[Tensor], float | Tensor], list[Tensor]]  # weights, gradients, learning rate
 After = Callable[[Weights, StepSize], None]
+StepProgram = Callable[[Tensors, int, int, Tensor], bool]  # a step at this number; whether it was taken
 
 
 class Step:
     """`before` changes gradients before the update, or weights in place; `after` changes the weights in place. Both
-    are part of what is captured. `factors` of the learning rate are those of steps 1, 2, … where they are known."""
+    are part of what is captured. `factors` of the learning rate are those of steps 1, 2, … where they are known.
+    `compiled` takes the whole step where it can, without hooks."""
 
     def __init__(
         self,
@@ -31,8 +33,9 @@ class Step:
         before: Before | None = None,
         after: After | None = None,
         graphs: bool = False,
+        compiled: StepProgram | None = None,
     ) -> None:
-        self.optimiser, self._gradients = optimiser, gradients
+        self.optimiser, self._gradients, self._compiled = optimiser, gradients, compiled
         self._before, self._after = before, after
         like = next(iter(optimiser.parameters.values()))
         device = like.device
@@ -45,15 +48,31 @@ class Step:
             self._table = torch.tensor([(0.0, 0.0, 0.0), *rows], dtype=like.dtype, device=device)
         self.captured = CapturedSteps(device) if graphs and device.type == "cuda" else None
 
-    def take(self, batch: Tensors, number: int, start: int, stop: int) -> None:
-        """Step number `number`, from 1, of members [start, stop)."""
-        self._number.fill_(number)
-        if self.captured is None:
-            self._run(batch, start, stop)
-        else:
-            self.captured.run((start, stop), batch, lambda inputs: self._run(inputs, start, stop))
+    @property
+    def fixed_shapes(self) -> bool:
+        """Whether every new shape of a batch costs time once."""
+        return self.captured is not None or self._compiled is not None
 
-    def _run(self, batch: Tensors, start: int, stop: int) -> None:
+    def begin(self, number: int) -> None:
+        """The next step to be taken is number `number`, from 1; those after it count on."""
+        self._number.fill_(number)
+
+    def take(self, batches: Sequence[Tensors], start: int, stop: int) -> None:
+        """One step of members [start, stop) for each of the batches, which are alike in shape."""
+        if self.captured is None:
+            self._run(batches, start, stop)
+            return
+        parts = len(batches[0])
+        together = lambda flat: [flat[i : i + parts] for i in range(0, len(flat), parts)]
+        flat = tuple(tensor for batch in batches for tensor in batch)
+        self.captured.run((start, stop, parts), flat, lambda held: self._run(together(held), start, stop))
+
+    def _run(self, batches: Sequence[Tensors], start: int, stop: int) -> None:
+        for batch in batches:
+            if self._compiled is None or not self._compiled(batch, start, stop, self._number):
+                self._run_one(batch, start, stop)
+
+    def _run_one(self, batch: Tensors, start: int, stop: int) -> None:
         gradients = self._gradients(batch, start, stop)
         optimiser, pace = self.optimiser, self._pace()
         with torch.no_grad():
@@ -63,6 +82,7 @@ class Step:
             if self._after is not None:
                 size = lambda name: optimiser.step_size(name, start, stop, pace)
                 self._after(self._weights(start, stop), size)
+            self._number.add_(1)
 
     def _pace(self) -> Pace:
         if self._factors is None:
