@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.fx import GraphModule, Node
 
-from theodolite.kernels.launch import declare
+from theodolite.kernels.launch import declare, precision, usable
 
 
 def _run(left: Tensor, right: Tensor, precision: str) -> Tensor:
@@ -25,3 +26,30 @@ def _shapes(left: Tensor, right: Tensor, precision: str) -> Tensor:
 
 
 batched_product = declare("batched_product(Tensor left, Tensor right, str precision) -> Tensor", _run, _shapes)
+
+
+def with_products(graph: GraphModule) -> GraphModule:
+    """The traced operations with this kernel in place of torch's batched products, where it is the faster."""
+    aten = torch.ops.aten
+    for node in list(graph.graph.nodes):
+        if node.op != "call_function" or node.target not in (aten.bmm.default, aten.baddbmm.default):
+            continue
+        if node.kwargs:
+            continue
+        *added, left, right = node.args
+        if not _faster(left.meta["val"], right.meta["val"]):
+            continue
+        with graph.graph.inserting_before(node):
+            found: Node = graph.graph.call_function(batched_product, (left, right, precision()))
+            found.meta["val"] = node.meta["val"]
+            if added:
+                found = graph.graph.call_function(aten.add.Tensor, (found, added[0]))
+                found.meta["val"] = node.meta["val"]
+        node.replace_all_uses_with(found)
+        graph.graph.erase_node(node)
+    graph.recompile()
+    return graph
+
+
+def _faster(left: Tensor, right: Tensor) -> bool:
+    return left.is_cuda and usable(left, right) and left.dtype == torch.float32

@@ -28,6 +28,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from theodolite.kernels.product import with_products
+
 logger = logging.getLogger(__name__)
 
 _SOURCES = ("kernels", "nets", "tasks", "training")  # folders whose code a compiled step is made of
@@ -100,7 +102,8 @@ def _traced(function: Callable[..., None], tensors: Sequence[Tensor]) -> tuple[t
         raise
     except Exception as error:
         raise CannotCompile(_reason(error)) from error
-    return graph, _lifted(graph)
+    constants = _lifted(graph)
+    return with_products(graph), constants
 
 
 def _lifted(graph: torch.fx.GraphModule) -> list[Tensor]:
