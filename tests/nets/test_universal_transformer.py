@@ -67,7 +67,7 @@ def test_answers_and_steps_are_those_of_adaptive_computation_time(seed, causal):
     present = None if causal else torch.arange(6) < torch.tensor([[6], [3], [1], [5]])
     answers, steps, _ = by_hand(net, x, present)
     assert len(steps.unique()) > 2, "tokens halt at different steps"
-    assert torch.equal(net.steps(x, present), steps.double())
+    assert torch.equal(net.steps_taken(x, present), steps.double())
     torch.testing.assert_close(net(x, present), net.read(answers), rtol=1e-10, atol=1e-12)
 
 
@@ -101,13 +101,13 @@ def test_where_nothing_else_counts_the_cost_makes_tokens_halt_at_once(ponder, st
     with torch.no_grad():
         net.halt.weight.zero_()
         net.halt.bias.fill_(-2.0)
-    assert (net.steps(x) == 5).all()
+    assert (net.steps_taken(x) == 5).all()
     for _ in range(10):
         slopes = torch.autograd.grad(net(x).mul(0).sum(), list(net.halt.parameters()))
         with torch.no_grad():
             for parameter, slope in zip(net.halt.parameters(), slopes, strict=True):
                 parameter.sub_(slope, alpha=8.0)
-    assert (net.steps(x) == steps).all()
+    assert (net.steps_taken(x) == steps).all()
 
 
 @pytest.mark.parametrize(("bias", "steps"), [(10.0, 1), (1.0, 2), (-0.85, 4), (-10.0, 5)])
@@ -117,13 +117,13 @@ def test_a_token_takes_steps_until_its_wishes_to_halt_sum_to_one(bias, steps):
     with torch.no_grad():
         net.halt.weight.zero_()
         net.halt.bias.fill_(bias)
-    assert (net.steps(normal(2, 4, 4)) == steps).all()
+    assert (net.steps_taken(normal(2, 4, 4)) == steps).all()
 
 
 def test_at_the_start_most_tokens_take_two_steps():
     net = load("universal-transformer").module
     assert (net.halt.bias == 1).all()
-    assert (net.steps(normal(20, 8, 4).float()) == 2).float().mean() > 0.9
+    assert (net.steps_taken(normal(20, 8, 4).float()) == 2).float().mean() > 0.9
 
 
 @pytest.mark.parametrize("positions", ["none", "sinusoidal", "rotary", "alibi"])
@@ -135,7 +135,7 @@ def test_without_halting_one_block_is_applied_again_and_again(positions):
         state = state + sinusoidal(4, 8, x)[step]
         state = net.block(state + sinusoidal(5, 8, x) if positions == "sinusoidal" else state, bias, turns)
     torch.testing.assert_close(net(x), net.read(state), rtol=1e-12, atol=1e-12)
-    assert (net.steps(x) == 3).all()
+    assert (net.steps_taken(x) == 3).all()
     assert net.influence().law == ("none" if positions == "alibi" else "power")
     assert build().influence().law == "none"
 
@@ -145,7 +145,7 @@ def test_more_steps_cost_no_parameters_and_one_step_has_nothing_to_halt():
     assert count(depth=2) == count(depth=9) == count(depth=3, halting=False) + 33
     one = load("universal-transformer", depth=1).module
     assert one.halt is None
-    assert (one.steps(normal(2, 3, 4).float()) == 1).all()
+    assert (one.steps_taken(normal(2, 3, 4).float()) == 1).all()
 
 
 def test_positions_start_at_another_place_for_every_row_while_training_only():

@@ -146,3 +146,34 @@ def test_members_that_leave_late_are_not_looked_at_or_finished_twice():
         seen = [look.step for look in looks if look.key == one.key]
         assert seen == list(range(10, one.result["steps"] + 1, 10))
         assert [point[0] for point in one.result["curve"]] == seen
+
+
+@pytest.mark.parametrize("case", ["to the end", "lengths"])
+def test_a_longer_training_goes_on_from_the_end_of_a_shorter_one(case, tmp_path):
+    """As if it had been one, members included that diverged before: draws do not depend on the number of steps."""
+    pairing, members, schedule, rule = INTERRUPTED[case]
+    longer = replace(schedule, steps=3 * schedule.every, to_the_end=True, grows=True)
+    shorter = replace(longer, steps=schedule.every)
+    whole, looks = run(make(pairing, members, longer, rule))
+    first = make(pairing, members, shorter, rule)
+    _, before = run(first)
+    assert first.end is not None
+    write_checkpoint(tmp_path / "end", *first.end)
+    second = make(pairing, members, longer, rule)
+    second.restore(*read_checkpoint(tmp_path / "end"))
+    assert second.step == shorter.steps
+    finished, after = run(second)
+    early = {f.key: f.result for f in whole if f.key not in {g.key for g in finished}}
+    assert second.early.items() >= early.items()
+    same(finished, [f for f in whole if f.key not in early])
+    shown = [repr(look) for look in (*before, *after)]
+    assert set(shown) == {repr(look) for look in looks}
+
+
+def test_only_what_goes_to_the_end_and_ends_with_a_look_may_grow():
+    for wrong in ({"to_the_end": False}, {"steps": 30}):
+        with pytest.raises(BadInput, match="may grow"):
+            Schedule(**{"steps": 40, "every": 20, "to_the_end": True, "grows": True, **wrong})
+    assert "grows" not in Schedule(40).to_json(), "the names of older cells stay"
+    grown = Schedule(40, every=20, unseen=(3,), to_the_end=True, grows=True)
+    assert Schedule.from_json(grown.to_json()) == grown

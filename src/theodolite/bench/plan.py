@@ -114,7 +114,7 @@ def _config(pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[str, Any]:
         "task_version": pairing.task.version,
         "task_args": asdict(pairing.task),  # pyright: ignore[reportArgumentType]
         "optimiser": rule.to_json(),
-        "schedule": {**asdict(schedule), "unseen": list(schedule.unseen)},
+        "schedule": schedule.to_json(),
     }
 
 

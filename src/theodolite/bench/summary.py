@@ -46,6 +46,7 @@ def _entry(rows: Sequence[Row]) -> dict[str, Any]:
         "rates": _by_rate(rows),
         "parameters": first["parameters"],
         "converged": _spread([r["converged"] for r in trained if r.result.get("converged") is not None]),
+        "mean_steps": _mean_steps(trained),
         "state_size": first.get("state_size"),
         "seconds": math.fsum(r.facts.get("seconds", 0.0) for r in rows),
         "device": _listed(r.facts.get("device") for r in rows),
@@ -70,6 +71,12 @@ def _spread(values: Sequence[float]) -> dict[str, Any] | None:
         "deviation": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
         "of": len(values),
     }
+
+
+def _mean_steps(rows: Sequence[Row]) -> dict[str, float] | None:
+    """Of nets that choose their number of steps: over members, and the least and most of one."""
+    steps = [r["mean_steps"] for r in rows if r.result.get("mean_steps") is not None]
+    return {"mean": math.fsum(steps) / len(steps), "min": min(steps), "max": max(steps)} if steps else None
 
 
 def _by_length(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -133,6 +140,7 @@ def flat(row: Row) -> dict[str, Any]:
         "unseen": result["unseen"],
         "exact": result.get("exact"),
         "converged": result.get("converged"),
+        "mean_steps": result.get("mean_steps"),
         "chance": result["chance"],
         "solved_at": result["solved_at"],
         "trained_steps": result["steps"],

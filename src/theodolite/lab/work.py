@@ -17,7 +17,8 @@ from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
-from theodolite.lab.condition import TRAINING, condition
+from theodolite.lab.condition import TRAINING, condition, lineage
+from theodolite.lab.ends import read_end, write_end
 from theodolite.lab.group import Group
 from theodolite.lab.run_cells import net_of, run
 from theodolite.measurement import Provenance, canonical
@@ -132,24 +133,33 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
     if context.initial is not None:
         pairing = replace(pairing, build=_initial(pairing, context.initial))
     rule = Rule(**{**config["optimiser"], "betas": tuple(config["optimiser"]["betas"])})
-    schedule = Schedule(**{**config["schedule"], "unseen": tuple(config["schedule"]["unseen"])})
-    state, batching = _saved(group, context)
+    schedule = Schedule.from_json(config["schedule"])
+    state, batching, continued = _saved(group, context, schedule)
     trial = None
     if batching is None:
         batching, trial = _batching(group, context, pairing, rule, schedule, device)
     if trial is not None:
         yield Update(group.id, group.step, len(group.cells), trial=trial.to_json())
-    cells = {cell.key: cell for cell in group.cells}
-    specs = [MemberSpec(c.key, c.seed, Rates(c.config["lr"], c.config["weight_decay"])) for c in group.cells]
+    cells = {lineage(cell).key: cell for cell in group.cells}
+    specs = [
+        MemberSpec(key, lineage(c).seed, Rates(c.config["lr"], c.config["weight_decay"])) for key, c in cells.items()
+    ]
     session = Session(pairing, specs, schedule, rule, batching, device)
     if state is not None:
         session.restore(*state)
+    if continued and session.early:
+        over = [Finished(key, result, 0.0, str(batching), {}) for key, result in session.early.items()]
+        rows = tuple(_row(one, cells[one.key], group, device, context) for one in over)
+        yield Update(group.id, session.step, len(session.live), rows)
     saved = said = time.monotonic()
     while not session.done:
         finished, looks = session.advance()
+        if session.end is not None:
+            write_end(context.checkpoints, group, session.step, *session.end)
         for one in finished:
             _keep_weights(one, cells[one.key], context)
         rows = tuple(_row(one, cells[one.key], group, device, context) for one in finished)
+        looks = [replace(look, key=cells[look.key].key) for look in looks]
         now = time.monotonic()
         stop = stopping()
         checkpoint = None
@@ -165,19 +175,23 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
             return
 
 
-def _saved(group: Group, context: Context) -> tuple[State | None, Batching | None]:
-    """The group's checkpoint and how it ran. One that cannot be used costs time only: the group begins again."""
-    if group.checkpoint is None:
-        return None, None
+def _saved(group: Group, context: Context, schedule: Schedule) -> tuple[State | None, Batching | None, bool]:
+    """The group's checkpoint and how it ran, and whether it is the end of a shorter training. One that cannot be used
+    costs time only: the group begins again."""
     try:
-        state = read_checkpoint(context.checkpoints / group.checkpoint)
-        members = {cell.key for cell in group.cells}
+        if group.checkpoint is not None:
+            state, continued = read_checkpoint(context.checkpoints / group.checkpoint), False
+        else:
+            state, continued = read_end(context.checkpoints, group, schedule.steps) if schedule.grows else None, True
+        if state is None:
+            return None, None, False
+        members = {lineage(cell).key for cell in group.cells}
         if not set(json.loads(state[1]["session"])["members"]) <= members:
             raise BadInput("it belongs to another group")
-        return state, recorded_batching(state[1])
+        return state, recorded_batching(state[1]), continued
     except (BadInput, KeyError, TypeError, ValueError) as error:
         logger.warning("a group begins again, because its checkpoint cannot be used: %s", error)
-        return None, None
+        return None, None, False
 
 
 def _batching(
@@ -218,8 +232,8 @@ def weights_name(key: str) -> str:
 def _keep_weights(one: Finished, cell: Cell, context: Context) -> None:
     if context.weights is not None:
         config = cell.config
-        metadata = {"net": config["net"], "shape": canonical(config["shape"]), "task": config["task"], "key": one.key}
-        write_checkpoint(context.weights / weights_name(one.key), one.weights, metadata)
+        metadata = {"net": config["net"], "shape": canonical(config["shape"]), "task": config["task"], "key": cell.key}
+        write_checkpoint(context.weights / weights_name(cell.key), one.weights, metadata)
 
 
 def _initial(pairing: Pairing, path: Path) -> Callable[[int], nn.Module]:

@@ -103,6 +103,13 @@ class Converging(Protocol):
     def convergence(self, x: Any, present: Any = None) -> Arrival: ...
 
 
+@runtime_checkable
+class Pondering(Protocol):
+    """A net that decides for every token how many steps it takes."""
+
+    def steps_taken(self, x: Any, present: Any = None) -> Any: ...
+
+
 @dataclass(frozen=True)
 class NetEntry:
     """A registered architecture. `version` changes whenever the function it computes does."""

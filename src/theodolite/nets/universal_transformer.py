@@ -33,7 +33,7 @@ _EAGERNESS = 1.0  # bias of the halting unit at the start: two steps, until it l
 
 
 @dataclass(frozen=True)
-class Pondering:
+class Thought:
     """`answer`: the mean of a token's states; `steps` it took; `left`: the weight of its last one, with a gradient."""
 
     answer: Float[Tensor, "batch token width"]
@@ -104,13 +104,13 @@ class UniversalTransformer(nn.Module):
             return no_law("a symbol can change how many steps a token takes, and then by more than its share")
         return weighed_law(self.depth, self.causal, self.attention, self.places.kind)
 
-    def steps(
+    def steps_taken(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
     ) -> Float[Tensor, "batch token"]:
         """How many steps every token takes."""
         return self._think(x, present).steps.squeeze(-1)
 
-    def _think(self, x: Tensor, present: Tensor | None) -> Pondering:
+    def _think(self, x: Tensor, present: Tensor | None) -> Thought:
         state = self.embed(x)
         turns, bias = self.places.turns(state), self.places.bias(state, hidden_keys(state, present, self.causal))
         where, when = self.places.table(state), sinusoidal(self.depth + 1, self.width, state)[1:]
@@ -123,7 +123,7 @@ class UniversalTransformer(nn.Module):
                 state, steps = new, steps + 1
                 continue
             if step == self.depth - 1:
-                return Pondering(answer + running * left * new, steps + running, left)
+                return Thought(answer + running * left * new, steps + running, left)
             wish = torch.sigmoid(self.halt(placed))
             ends = left - wish <= _EPSILON
             answer = answer + running * torch.where(ends, left, wish) * new
@@ -131,4 +131,4 @@ class UniversalTransformer(nn.Module):
             state = torch.where(running > 0, new, state)
             left = torch.where(ends | (running == 0), left, left - wish)
             running = running.masked_fill(ends, 0)
-        return Pondering(state, steps, left)
+        return Thought(state, steps, left)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from theodolite.errors import BadInput
 from theodolite.measurement import seed_of
-from theodolite.nets.contract import Converging
+from theodolite.nets.contract import Converging, Pondering
 from theodolite.nets.load import seeded
 from theodolite.tasks.contract import Batch, Task, TaskSpec
 from theodolite.training.evaluation import Evaluation, evaluate
@@ -48,7 +48,8 @@ class Schedule:
     """What all members of a group share: fresh data in every step, a look every `every` steps.
 
     `rows` are drawn per length in the last evaluation, four times as many over all lengths of training as in a look.
-    `unseen` lengths are only ever evaluated. `to_the_end`: solved members train on.
+    `unseen` lengths are only ever evaluated. `to_the_end`: solved members train on. A schedule that `grows` can be made
+    longer: its draws do not depend on `steps`, and where it ends is kept for a longer one to go on from.
     """
 
     steps: int
@@ -57,6 +58,7 @@ class Schedule:
     rows: int = 32
     unseen: tuple[int, ...] = ()
     to_the_end: bool = False
+    grows: bool = False
 
     def __post_init__(self) -> None:
         for name in ("batch", "every", "rows"):
@@ -64,6 +66,22 @@ class Schedule:
                 raise BadInput(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.steps < 0:
             raise BadInput(f"the number of steps must be 0 or more, not {self.steps}")
+        if self.grows and not (self.to_the_end and self.steps % self.every == 0):
+            raise BadInput(
+                f"a training that may grow goes to the end and ends with a look: {self.steps} steps are no multiple of "
+                f"{self.every}"
+                if self.to_the_end
+                else "a training that may grow goes to the end: set to_the_end"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """As stores have it in the configuration of a cell: what cannot grow is not named so."""
+        row = {**asdict(self), "unseen": list(self.unseen)}
+        return row if self.grows else {k: v for k, v in row.items() if k != "grows"}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Schedule:
+        return cls(**{**row, "unseen": tuple(row["unseen"])})
 
 
 @dataclass(frozen=True)
@@ -110,6 +128,9 @@ class Session:
         self.seconds: dict[str, float] = {m.key: 0.0 for m in members}
         self.solved: dict[str, int] = {}
         self.gone: set[str] = set()  # members that are done and still in the program
+        self.early: dict[str, dict[str, Any]] = {}  # what members gave that were done before the end
+        self.end: tuple[dict[str, Tensor], dict[str, str]] | None = None  # the state after the last step, if it grows
+        self._owes_look = False
         modules = [pairing.build(m.seed) for m in self.specs]
         stacked = Members(pairing, modules, device, batching.batched)
         self.optimiser = Optimiser(rule, [m.rates for m in self.specs], stacked.parameters)
@@ -131,9 +152,12 @@ class Session:
         with seeded(seed_of([self.seed, "net", self.step]), self.device):
             looks: list[Look] = []
             finished: list[Finished] = []
-            if self.step < self.schedule.steps:
+            if self.step < self.schedule.steps and not self._owes_look:
                 self._train_block()
             over = self.step >= self.schedule.steps
+            self._owes_look = over and self.schedule.grows
+            if self._owes_look:
+                self.end = self.state()
             if over or self.step % self.schedule.every == 0:
                 looks, done = self._look(over)
                 self._charge(started)
@@ -158,6 +182,8 @@ class Session:
             "solved": {m.key: self.solved[m.key] for m in self.live if m.key in self.solved},
             "batching": asdict(self.program.batching),
         }
+        if self.schedule.grows:
+            facts |= {"early": self.early, "owes_look": self._owes_look}
         return tensors, {"session": json.dumps(facts)}
 
     def restore(self, tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> None:
@@ -183,6 +209,8 @@ class Session:
         self.curves |= {k: list(v) for k, v in facts["curves"].items()}
         self.seconds |= facts["seconds"]
         self.solved |= facts["solved"]
+        self.early = facts.get("early", {})
+        self._owes_look = facts.get("owes_look", False)
         self.program.run_as(recorded_batching(texts))
 
     def _train_block(self) -> None:
@@ -242,7 +270,9 @@ class Session:
                 status = "solved" if confirmed[row] else "unsolved"
             if status == "solved":
                 self.solved.setdefault(key, self.step)
-            result = self._result(key, row, status, trained, unseen, self._converged(last, row))
+            result = self._result(key, row, status, trained, unseen) | self._inside(last, row)
+            if self.step < self.schedule.steps:
+                self.early[key] = result
             finished.append(Finished(key, result, 0.0, str(self.program.batching), last.members.state(row)))
         share = (time.perf_counter() - started) / max(1, len(finished))
         self.gone |= {f.key for f in finished}
@@ -256,7 +286,6 @@ class Session:
         status: Status,
         trained: Evaluation,
         unseen: Evaluation | None,
-        converged: float | None,
     ) -> dict[str, Any]:
         spec = self.task.spec
         by_length = []
@@ -271,7 +300,6 @@ class Session:
             "unseen": None if diverged or unseen is None else float(unseen.mean[row]),
             "exact": None if diverged else _exact(spec, trained, row),
             "unseen_exact": None if diverged or unseen is None else _exact(spec, unseen, row),
-            "converged": converged,
             "by_length": [] if diverged else by_length,
             "trained_lengths": None if spec.lengths is None else list(spec.lengths),
             "chance": spec.chance,
@@ -282,16 +310,21 @@ class Session:
             "parameters": self.program.members.parameter_count,
         }
 
-    def _converged(self, program: Program, row: int) -> float | None:
-        """Of a net that solves for a fixed point: the share of inputs of the longest training length that reach it."""
-        if not isinstance(program.members.module, Converging) or self.task.spec.lengths is None:
-            return None
+    def _inside(self, program: Program, row: int) -> dict[str, float | None]:
+        """What a net tells of its own computation, at inputs of the longest training length: the share of them that
+        reach their fixed point, and the mean number of steps a token takes."""
+        found: dict[str, float | None] = {"converged": None, "mean_steps": None}
+        if not isinstance(program.members.module, Converging | Pondering) or self.task.spec.lengths is None:
+            return found
         generator = self._generator("convergence", self.step)
         batch = self.task.sample(1, self.schedule.rows, self.task.spec.lengths[1], generator)
         read = program.members.pairing.feed(batch.inputs[0], program.one_hot)
         with torch.no_grad(), program.members.alone(row) as module:
-            assert isinstance(module, Converging)
-            return module.convergence(read).share
+            if isinstance(module, Converging):
+                found["converged"] = module.convergence(read).share
+            if isinstance(module, Pondering):
+                found["mean_steps"] = float(module.steps_taken(read).float().mean())
+        return found
 
     def _evaluate(self, lengths: Sequence[int | None], what: str, program: Program | None = None) -> Evaluation:
         """Vectors have one place to look at, so they get as many rows there as strings get over their lengths."""

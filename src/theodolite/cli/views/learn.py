@@ -99,6 +99,8 @@ def _what(entry: Mapping[str, Any]) -> str:
     parts.append(_state(entry["state_size"]))
     if entry.get("converged") is not None:
         parts.append(f"{entry['converged']['mean']:.0%} of inputs converge")
+    if entry.get("mean_steps") is not None:
+        parts.append(f"{entry['mean_steps']['mean']:.1f} steps a token")
     parts.append(f"{entry['batching']} on {entry['device']}" if entry["batching"] and entry["device"] else "")
     parts.append(f"{_rounded(entry['seconds'])} s")
     return " · ".join(part for part in parts if part)
