@@ -12,6 +12,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
+from theodolite.kernels import attention as fused
+from theodolite.kernels import launch
 from theodolite.nets.contract import Symmetry, choice, positive, register_trained
 from theodolite.nets.parts.attention_weights import Weighing, softmax, weighing
 from theodolite.nets.parts.positions import Places, Turns, rotate
@@ -27,6 +29,8 @@ def attention(
 ) -> Float[Tensor, "batch head query attention_width"]:
     """softmax(Q Kᵀ / √d + bias) V, or another map from logits to weights; a bias of −∞ hides a key, and its weight
     and gradient are exactly 0."""
+    if weigh is softmax and launch.usable(query, key, value) and fused.takes(query, key, value, bias):
+        return fused.attend(query, key, value, bias)
     scores = logits(query, key)
     return weigh(scores if bias is None else scores + bias) @ value
 

@@ -1,0 +1,25 @@
+"""Attention without a matrix of weights in memory gives what torch's own attention gives."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from . import attention_cases as cases
+from .interpreted import interpreted
+
+LARGE = [(64, 4, 20, 4), (64, 4, 20, 13), (16, 8, 40, 8), (16, 8, 80, 32), (2, 2, 512, 16), (1, 2, 300, 64)]
+
+
+def test_in_the_interpreter():
+    pytest.importorskip("triton")
+    found = interpreted("tests.kernels.attention_cases")
+    assert not {case: error for case, error in found.items() if error > 2e-6}
+
+
+@pytest.mark.gpu
+def test_on_the_gpu():
+    device = torch.device("cuda")
+    found = cases.compare(device, cases.SHAPES + LARGE) | cases.strange(device)
+    found |= cases.through_nets(device, 3, 8, 20, 32)
+    assert not {case: error for case, error in found.items() if error > 1e-5}
