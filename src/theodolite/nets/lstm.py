@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from theodolite.kernels.launch import usable
+from theodolite.kernels.recurrence import over_time
 from theodolite.nets.contract import register_trained
 from theodolite.nets.parts.recurrent import Recurrent, runs_alone, start_uniformly
 
@@ -21,6 +23,8 @@ class LSTMLayer(nn.Module):
         start_uniformly(self, width)
 
     def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
+        if usable(x):
+            return over_time("lstm", self.into(x.transpose(0, 1)), self.across.weight).transpose(0, 1)
         hidden = cell = x.new_zeros(x.shape[0], self.width)
         if runs_alone(x):
             state, weights = (hidden[None], cell[None]), [self._as_torch(w) for w in self.parameters()]

@@ -1,0 +1,173 @@
+"""A recurrence over all tokens in one kernel, and the gradient in another.
+
+What enters the gates is computed for all tokens before; the kernels add what the state gives, token after token. The
+weights' gradient is one product over all tokens and rows afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from theodolite.kernels.launch import declare, members_first, precision
+
+Cell = Literal["tanh", "relu", "lstm", "gru"]
+
+_MODULES = {"tanh": "elman", "relu": "elman", "lstm": "lstm", "gru": "gru"}
+_GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
+_KEPT = {"tanh": 0, "relu": 0, "lstm": 5, "gru": 4}  # what the gradient needs of a token beside its state, in widths
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """One program takes `rows` rows of a member. Weights are read in tiles of `inner` × `columns`, or with `resident`
+    once, as one tile; `stages` tiles are on their way at once."""
+
+    rows: int
+    columns: int
+    inner: int
+    resident: bool
+    warps: int
+    stages: int
+
+
+def tiles(members: int, rows: int, width: int) -> Tiles:
+    """As many rows as leave two programs for each of some 132 processors; weights stay where registers hold them."""
+    block = next((b for b in (32,) if rows > 16 and members * -(-rows // b) >= 240), 16)
+    if width <= 32:
+        return Tiles(block, 16 if width <= 16 else 32, 16, True, 4, 1)
+    return Tiles(block, 64, 32, False, 4, 3)
+
+
+def over_time(
+    cell: Cell, entering: Float[Tensor, "token row gates"], across: Float[Tensor, "gates width"]
+) -> Float[Tensor, "token row width"]:
+    """The states of all tokens from a zero state: what enters has biases in it; `across` is applied to the state."""
+    return _OverTime.apply(entering, across, cell, torch.is_grad_enabled(), precision())[0]
+
+
+class _OverTime(torch.autograd.Function):
+    """Any axes in front of entering and across are members."""
+
+    @staticmethod
+    def forward(entering: Tensor, across: Tensor, cell: Cell, keep: bool, multiplied: str) -> tuple[Tensor, Tensor]:
+        return _forward(entering, across, cell, keep, multiplied)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        _, across, ctx.cell, _, ctx.multiplied = inputs
+        states, kept = output
+        ctx.mark_non_differentiable(kept)
+        ctx.save_for_backward(across, states, kept)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        across, states, kept = ctx.saved_tensors
+        entering_grad, across_grad = _Backward.apply(grad_outputs[0], across, states, kept, ctx.cell, ctx.multiplied)
+        return entering_grad, across_grad, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        return _OverTime.apply(*members_first(info, in_dims, *args)), (0, 0)
+
+
+class _Backward(torch.autograd.Function):
+    """The gradients at what enters and at `across`."""
+
+    @staticmethod
+    def forward(
+        shown_grad: Tensor, across: Tensor, states: Tensor, kept: Tensor, cell: Cell, multiplied: str
+    ) -> tuple[Tensor, Tensor]:
+        entering_grad, given_grad = _backward(shown_grad, across, states, kept, cell, multiplied)
+        given_grad = given_grad if cell == "gru" else entering_grad
+        before, after = states[..., :-1, :, :].flatten(-3, -2), given_grad[..., 1:, :, :].flatten(-3, -2)
+        return entering_grad, (before.mT @ after).mT.to(across.dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        raise NotImplementedError("the kernels of recurrences have no second derivative: use float64, which has")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        return _Backward.apply(*members_first(info, in_dims, *args)), (0, 0)
+
+
+def _forward_shapes(entering: Tensor, across: Tensor, cell: Cell, keep: bool, multiplied: str) -> tuple[Tensor, Tensor]:
+    *lead, tokens, rows, _ = entering.shape
+    width = across.shape[-1]
+    states = entering.new_empty(*lead, tokens, rows, width)
+    return states, entering.new_empty(*lead, tokens, rows, _KEPT[cell] * width if keep else 0)
+
+
+def _backward_shapes(
+    shown_grad: Tensor, across: Tensor, states: Tensor, kept: Tensor, cell: Cell, multiplied: str
+) -> tuple[Tensor, Tensor]:
+    gates = _GATES[cell] * across.shape[-1]
+    return (
+        states.new_empty(*states.shape[:-1], gates),
+        states.new_empty(*states.shape[:-1], gates if cell == "gru" else 0),
+    )
+
+
+def _run_forward(entering: Tensor, across: Tensor, cell: Cell, keep: bool, multiplied: str) -> tuple[Tensor, Tensor]:
+    states, kept = _forward_shapes(entering, across, cell, keep, multiplied)
+    entering, across = _flat(entering, 3), _flat(across, 2)
+    members, tokens, rows, _ = entering.shape
+    width = across.shape[-1]
+    chosen = tiles(members, rows, width)
+    carried = entering.new_empty(0 if chosen.resident else members * rows * width, dtype=torch.float32)
+    import_module(f"theodolite.kernels.{_MODULES[cell]}").forward[(members * -(-rows // chosen.rows),)](
+        entering, across, states, kept, carried, rows, tokens, *entering.stride()[:3], *across.stride(),
+        WIDTH=width, **_constants(chosen, cell), KEEP=keep, PRECISION=multiplied,
+    )  # fmt: skip
+    return states, kept
+
+
+def _run_backward(
+    shown_grad: Tensor, across: Tensor, states: Tensor, kept: Tensor, cell: Cell, multiplied: str
+) -> tuple[Tensor, Tensor]:
+    entering_grad, given_grad = _backward_shapes(shown_grad, across, states, kept, cell, multiplied)
+    shown_grad, across, states, kept = _flat(shown_grad, 3), _flat(across, 2), states.contiguous(), kept.contiguous()
+    members, tokens, rows, width = shown_grad.shape
+    chosen = tiles(members, rows, width)
+    carried = states.new_empty(0 if chosen.resident else members * rows * width, dtype=torch.float32)
+    import_module(f"theodolite.kernels.{_MODULES[cell]}").backward[(members * -(-rows // chosen.rows),)](
+        shown_grad, across, states, kept, carried, entering_grad, given_grad, rows, tokens,
+        *shown_grad.stride()[:3], *across.stride(),
+        WIDTH=width, **_constants(chosen, cell), PRECISION=multiplied,
+    )  # fmt: skip
+    return entering_grad, given_grad
+
+
+def _flat(tensor: Tensor, own: int) -> Tensor:
+    """One axis of members before its own; along one of the last two axes neighbours are neighbours in memory."""
+    flat = tensor.reshape(-1, *tensor.shape[-own:])
+    return flat if flat.stride(-1) == 1 or (own == 2 and flat.stride(-2) == 1) else flat.contiguous()
+
+
+def _constants(chosen: Tiles, cell: Cell) -> dict[str, Any]:
+    own = {"BOUNDED": cell == "tanh"} if _MODULES[cell] == "elman" else {}
+    sizes = {"ROWS": chosen.rows, "COLUMNS": chosen.columns, "INNER": chosen.inner, "RESIDENT": chosen.resident}
+    return own | sizes | {"num_warps": chosen.warps, "num_stages": chosen.stages}
+
+
+_forward = declare(
+    "recurrence(Tensor entering, Tensor across, str cell, bool keep, str precision) -> (Tensor, Tensor)",
+    _run_forward,
+    _forward_shapes,
+)
+_backward = declare(
+    "recurrence_backward(Tensor shown_grad, Tensor across, Tensor states, Tensor kept, str cell, str precision)"
+    " -> (Tensor, Tensor)",
+    _run_backward,
+    _backward_shapes,
+)
