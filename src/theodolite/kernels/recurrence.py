@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from theodolite.kernels.launch import declare, members_first, precision
 
@@ -21,6 +21,7 @@ Cell = Literal["tanh", "relu", "lstm", "gru"]
 _MODULES = {"tanh": "elman", "relu": "elman", "lstm": "lstm", "gru": "gru"}
 _GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
 _KEPT = {"tanh": 0, "relu": 0, "lstm": 5, "gru": 4}  # what the gradient needs of a token beside its state, in widths
+_ONCE = "the kernels of recurrences have no"
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,14 @@ def tiles(members: int, rows: int, width: int) -> Tiles:
 
 
 def over_time(
-    cell: Cell, entering: Float[Tensor, "token row gates"], across: Float[Tensor, "gates width"]
-) -> Float[Tensor, "token row width"]:
-    """The states of all tokens from a zero state: what enters has biases in it; `across` is applied to the state."""
-    return _OverTime.apply(entering, across, cell, torch.is_grad_enabled(), precision())[0]
+    cell: Cell, x: Float[Tensor, "row token feature"], into: nn.Linear, across: nn.Linear
+) -> Float[Tensor, "row token width"]:
+    """The states of all tokens from a zero state: `into` is applied to what enters, `across` to the state before."""
+    rows, tokens = x.shape[:2]
+    entering = into(x.transpose(0, 1).flatten(0, 1))  # flat, so that members are one product each, not one per token
+    keep = torch.is_grad_enabled()
+    states, _ = _OverTime.apply(entering.unflatten(0, (tokens, rows)), across.weight, cell, keep, precision())
+    return states.transpose(0, 1)
 
 
 class _OverTime(torch.autograd.Function):
@@ -63,13 +68,20 @@ class _OverTime(torch.autograd.Function):
         _, across, ctx.cell, _, ctx.multiplied = inputs
         states, kept = output
         ctx.mark_non_differentiable(kept)
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(across, states, kept)
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+        if grad_outputs[0] is None:
+            return (None,) * 5
         across, states, kept = ctx.saved_tensors
         entering_grad, across_grad = _Backward.apply(grad_outputs[0], across, states, kept, ctx.cell, ctx.multiplied)
         return entering_grad, across_grad, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        raise NotImplementedError(f"{_ONCE} forward-mode derivative: use float64, which runs the loop over tokens")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
@@ -94,7 +106,7 @@ class _Backward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        raise NotImplementedError("the kernels of recurrences have no second derivative: use float64, which has")
+        raise NotImplementedError(f"{_ONCE} second derivative: use float64, which runs the loop over tokens")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:

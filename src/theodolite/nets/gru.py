@@ -24,7 +24,7 @@ class GRULayer(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
         if usable(x):
-            return over_time("gru", self.into(x.transpose(0, 1)), self.across.weight).transpose(0, 1)
+            return over_time("gru", x, self.into, self.across)
         hidden = x.new_zeros(x.shape[0], self.width)
         if runs_alone(x):
             into, across, bias = self.into.weight, self.across.weight, self.into.bias

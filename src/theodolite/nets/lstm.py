@@ -24,7 +24,7 @@ class LSTMLayer(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
         if usable(x):
-            return over_time("lstm", self.into(x.transpose(0, 1)), self.across.weight).transpose(0, 1)
+            return over_time("lstm", x, self.into, self.across)
         hidden = cell = x.new_zeros(x.shape[0], self.width)
         if runs_alone(x):
             state, weights = (hidden[None], cell[None]), [self._as_torch(w) for w in self.parameters()]

@@ -27,8 +27,7 @@ class RNNLayer(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
         if usable(x):
-            cell = "tanh" if self.bounded else "relu"
-            return over_time(cell, self.into(x.transpose(0, 1)), self.across.weight).transpose(0, 1)
+            return over_time("tanh" if self.bounded else "relu", x, self.into, self.across)
         hidden = x.new_zeros(x.shape[0], self.width)
         if runs_alone(x):
             into, across, bias = self.into.weight, self.across.weight, self.into.bias
