@@ -1,28 +1,42 @@
-"""Many networks at once against one after another: python benchmarks/training.py --json [--device cuda].
+"""Many networks at once, one by one, in JAX and compiled: python benchmarks/training.py --json [--device cuda].
 
-Model-steps per second (forward, backward, AdamW), both sides in turns, after a warm-up, on the same batches of 32 rows
+Model-steps per second (forward, backward, AdamW), all sides in turns, after a warm-up, on the same batches of 32 rows
 and 20 tokens, drawn beforehand: medians of seven stretches, and of the seven ratios. *small* is width 16, *middle*
-about 16,000 and *large* about 64,000 parameters. `loop` is plain PyTorch, one net after another, with the faster of
-AdamW's default and fused forms; `loop_nn_lstm` the same with `torch.nn.LSTM`; `loop_written_out` with the cell as a
-loop over tokens: our recurrent nets use torch's kernels where they run alone. `ensemble` is the bench as it would run:
-batched, or the loop where a short trial found that faster (`batching`). Nothing clips gradients on either side.
+about 16,000 and *large* about 64,000 parameters. `ensemble` is the bench as it would run: batched, or the loop where a
+short trial found that faster (`batching`). Nothing clips gradients on any side. Peers (`--peers`):
+
+- `loop` is plain PyTorch, one net after another, with the faster of AdamW's default and fused forms; `loop_nn_lstm`
+  the same with `torch.nn.LSTM`; `loop_written_out` with the cell as a loop over tokens: our recurrent nets use torch's
+  kernels where they run alone.
+- `jax`: the same nets in plain JAX (jax_peer.py); `compile`: under `torch.compile` by hand (compiled_peer.py). Both
+  are checked to train the same net. On CUDA also with TF32 products, ours too (`…_tf32`, and their ratios).
+
+On a CPU everybody has `--threads` cores: the process is bound to them. `--chomsky` instead gives the speed of the nets
+of `reproduce chomsky --preset full` (training_chomsky.py). All peers of six cells in five minutes on a GPU:
+--cells mlp:small,mlp:large,lstm:small,lstm:large,transformer:small,transformer:large --seconds 1 --evaluated ""
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
+import importlib.metadata
 import itertools
 import json
+import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import torch
 from torch import Tensor, nn
 
+from compiled_peer import PRECISIONS, precision_of
 from theodolite.nets.size import count_parameters, fit_budget
 from theodolite.tasks import Batch, Task, make_task
 from theodolite.training.evaluation import evaluate
@@ -33,11 +47,15 @@ from theodolite.training.program import Batching, Program
 from theodolite.training.scoring import losses
 from theodolite.training.trial import try_sizes
 from timing import hardware, synchronise, timed
+from training_chomsky import NETS as CHOMSKY_NETS
+from training_chomsky import chomsky
+from training_peers import Peer, Run, Setting, one_line, prepare
 
 ROWS, LENGTH = 32, 10  # the task `copy` at length 10 has 20 tokens
 RULE, RATES = Rule(clip=None), Rates(lr=1e-3, weight_decay=0.0)
 NETS = ("mlp", "rnn", "lstm", "convolution", "transformer")
 SIZES = ("small", "large")
+PEERS = ("loop", "jax", "compile")
 BUDGET = {"middle": 16_000, "large": 64_000}
 BLOCK = 16
 ROUNDS = 7
@@ -95,24 +113,26 @@ def drawn(pairing: Pairing, members: int, device: torch.device) -> list[Batch]:
     return [pairing.task.sample(members, ROWS, length, generator) for _ in range(BLOCK)]
 
 
-Run = Callable[[], int]  # trains a little and says how many model-steps that was
-
-
-def rates(runs: dict[str, Run], device: torch.device, seconds: float) -> dict[str, list[float]]:
-    """Model-steps per second in seven stretches each, in turns, so that a busy machine slows everyone alike."""
-    for run in runs.values():
-        for _ in range(2):
-            run()
-    found: dict[str, list[float]] = {name: [] for name in runs}
+def rates(runs: dict[str, Run], device: torch.device, seconds: float) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """Model-steps per second in seven stretches each, in turns, so that a busy machine slows everyone alike; and what
+    went wrong with those that have none."""
+    errors: dict[str, str] = {}
+    for name, run in runs.items():
+        try:
+            for _ in range(2):
+                run()
+        except Exception as error:
+            errors[name] = one_line(error)
+    found: dict[str, list[float]] = {name: [] for name in runs if name not in errors}
     for _ in range(ROUNDS):
-        for name, run in runs.items():
+        for name, stretches in found.items():
             synchronise(device)
             started, done = time.perf_counter(), 0
             while time.perf_counter() - started < seconds / ROUNDS or not done:
-                done += run()
+                done += runs[name]()
                 synchronise(device)
-            found[name].append(done / (time.perf_counter() - started))
-    return found
+            stretches.append(done / (time.perf_counter() - started))
+    return found, errors
 
 
 def loop(pairing: Pairing, module: nn.Module, fused: bool | None, device: torch.device) -> Run:
@@ -132,57 +152,96 @@ def loop(pairing: Pairing, module: nn.Module, fused: bool | None, device: torch.
     return run
 
 
-def ensemble(pairing: Pairing, members: int, batching: Batching, device: torch.device) -> Run:
-    modules = [pairing.build(seed) for seed in range(members)]
-    stacked = Members(pairing, modules, device, batching.batched)
+def ensemble(
+    pairing: Pairing,
+    modules: Sequence[nn.Module],
+    batches: Sequence[Batch],
+    batching: Batching,
+    device: torch.device,
+    precision: str = "float32",
+) -> Run:
+    members = len(modules)
+    own = [copy.deepcopy(modules[0]), *modules[1:]]  # the first is moved to the device
+    stacked = Members(pairing, own, device, batching.batched)
     program = Program(stacked, Optimiser(RULE, [RATES] * members, stacked.parameters), batching, device)
-    batches = drawn(pairing, members, device)
     step = 0
 
     def run() -> int:
         nonlocal step
-        program.train(batches, step + 1)
+        with precision_of(precision):
+            program.train(batches, step + 1)
         step += len(batches)
         return members * len(batches)
 
     return run
 
 
-def compare(net: str, size: str, members: int, device: torch.device, seconds: float) -> dict[str, Any]:
-    pairing = paired(net, size)
-    trial = try_sizes(pairing, RULE, ROWS, members, device)
-    batching = trial.choose(members, graphs=device.type == "cuda")
-    runs = {"ensemble": ensemble(pairing, members, batching, device)}
+def loops(pairing: Pairing, device: torch.device) -> dict[str, Run]:
+    """Every kind of loop, each with AdamW's default and fused forms."""
+    runs: dict[str, Run] = {}
     for fused in (None, True):
         runs[f"loop {fused}"] = loop(pairing, pairing.build(0), fused, device)
-        if net in ("rnn", "lstm"):
+        if pairing.name in ("rnn", "lstm"):
             runs[f"loop_written_out {fused}"] = loop(pairing, WrittenOut(pairing.build(0)), fused, device)
-        if net == "lstm":
+        if pairing.name == "lstm":
             spec = pairing.task.spec
             torch_lstm = TorchLSTM(spec.features, spec.outputs, pairing.shape["width"])
             runs[f"loop_nn_lstm {fused}"] = loop(pairing, torch_lstm, fused, device)
+    return runs
+
+
+def compare(
+    net: str,
+    size: str,
+    members: int,
+    device: torch.device,
+    seconds: float,
+    peers: Sequence[str],
+    precisions: Sequence[str],
+) -> dict[str, Any]:
+    pairing = paired(net, size)
+    trial = try_sizes(pairing, RULE, ROWS, members, device)
+    batching = trial.choose(members, graphs=device.type == "cuda")
+    modules, batches = [pairing.build(seed) for seed in range(members)], drawn(pairing, members, device)
+    ours = {"float32": "ensemble", "tf32": "ensemble_tf32"}
+    runs = {ours[kind]: ensemble(pairing, modules, batches, batching, device, kind) for kind in precisions}
     if device.type == "cuda":
-        runs["without_graphs"] = ensemble(pairing, members, Batching(batching.chunk, True), device)
-    found = rates(runs, device, seconds)
+        runs["without_graphs"] = ensemble(pairing, modules, batches, Batching(batching.chunk, True), device)
     row: dict[str, Any] = {
         "net": net,
         "size": size,
-        "parameters": count_parameters(pairing.build(0)),
+        "parameters": count_parameters(modules[0]),
         "device": device.type,
         "members": members,
-        "ensemble": statistics.median(found["ensemble"]),
         "batching": str(batching),
     }
-    for kind in ("loop", "loop_written_out", "loop_nn_lstm"):
-        forms = [found[f"{kind} {fused}"] for fused in (None, True) if f"{kind} {fused}" in found]
-        if forms:
-            fastest = max(forms, key=statistics.median)
-            row[kind] = statistics.median(fastest)
-            row[kind.replace("loop", "ratio")] = statistics.median(
-                ours / theirs for ours, theirs in zip(found["ensemble"], fastest, strict=True)
-            )
-    if "without_graphs" in found:
-        row["without_graphs"] = statistics.median(found["without_graphs"])
+    if "loop" in peers:
+        runs |= loops(pairing, device)
+    named = dict(modules[0].named_parameters())
+    weights = {n: torch.stack([dict(m.named_parameters())[n].detach() for m in modules]).to(device) for n in named}
+    setting = Setting(pairing, weights, batches, RULE, RATES, device, precisions)
+    for peer in peers:
+        made = Peer() if peer == "loop" else prepare(peer, setting)
+        runs |= made.runs
+        row |= made.facts
+    found, errors = rates(runs, device, seconds)
+    row |= {f"{name}_error": error for name, error in errors.items()} | dict.fromkeys(errors)
+    return row | figures(found)
+
+
+def figures(found: dict[str, list[float]]) -> dict[str, float]:
+    """The median of every side, and of ours over theirs, at the same precision; of a loop's two forms the faster."""
+    kinds: dict[str, list[float]] = {}
+    for name, stretches in found.items():
+        kind = name.split()[0]
+        kinds[kind] = max(kinds.get(kind, []), stretches, key=lambda each: statistics.median(each or [0.0]))
+    row = {kind: statistics.median(stretches) for kind, stretches in kinds.items()}
+    for kind, theirs in kinds.items():
+        ours = kinds.get("ensemble_tf32" if kind.endswith("_tf32") else "ensemble")
+        if ours is None or kind.startswith(("ensemble", "without")):
+            continue
+        name = kind.replace("loop", "ratio") if kind.startswith("loop") else f"ratio_{kind}"
+        row[name] = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
     return row
 
 
@@ -242,44 +301,101 @@ def with_shares(row: dict[str, Any], ceiling: dict[str, float]) -> dict[str, Any
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--out", type=Path, help="a file for the same document, written anew after every row")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads, of both sides")
-    parser.add_argument("--members", type=int, help="64 on a CPU, 512 on CUDA unless given")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads, of all sides")
+    parser.add_argument("--members", type=int, help="64 on a CPU, 512 on CUDA (30 with --chomsky) unless given")
     parser.add_argument("--seconds", type=float, default=3.0, help="per figure")
-    parser.add_argument("--nets", default=",".join(NETS))
+    parser.add_argument("--nets", help="of all sizes; with --chomsky, which of its nets")
+    parser.add_argument("--cells", help="NET:SIZE,… instead of all sizes of --nets")
+    parser.add_argument("--peers", default=",".join(PEERS), help="who stands beside us")
+    parser.add_argument("--precisions", help="float32,tf32: both on CUDA, float32 on a CPU unless given")
     parser.add_argument(
         "--evaluated", default="rnn,lstm,convolution,transformer", help="nets whose evaluation is timed"
     )
+    parser.add_argument("--chomsky", action="store_true", help="only the nets of `reproduce chomsky`, and no peers")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
     device = torch.device(options.device)
     cuda = device.type == "cuda"
-    members = options.members or (512 if cuda else 64)
-    ceiling = ceilings(device) if cuda else None
-    rows = []
-    for net in options.nets.split(","):
-        for size in SIZES:
-            row = compare(net, size, members, device, options.seconds)
-            rows.append(with_shares(row, ceiling) if ceiling else row)
-            print(_line(rows[-1]), file=sys.stderr, flush=True)
-    results: dict[str, Any] = {"benchmark": "training", "hardware": hardware(device), "training": rows}
-    if ceiling:
-        results["ceilings"] = ceiling
-    results["evaluation"] = []
-    for net, size in itertools.product(filter(None, options.evaluated.split(",")), SIZES):
-        row = evaluation(net, size, 8 if cuda else 1, 8, device)
-        results["evaluation"].append(row)
-        print(f"{net} {size}: all lengths 41-500 {row['ratio']:.1f}× one call each", file=sys.stderr, flush=True)
+    cells = cells_of(options.cells, _names(options.nets or ",".join(NETS)))
+    precisions = _names(options.precisions or ("float32,tf32" if cuda else "float32"), tuple(PRECISIONS))
+    peers = _names(options.peers, PEERS)
+    torch.set_num_threads(options.threads)
+    if not cuda and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
+    results: dict[str, Any] = {
+        "benchmark": "training",
+        "hardware": hardware(device),
+        "versions": versions(),
+        "precision": "float32, and tf32 where a figure says so" if "tf32" in precisions else "float32",
+    }
+
+    def add(table: str, row: dict[str, Any], line: str) -> None:
+        results.setdefault(table, []).append(row)
+        print(line, file=sys.stderr, flush=True)
+        if options.out is not None:
+            options.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+    if options.chomsky:
+        nets = _names(options.nets or ",".join(CHOMSKY_NETS), CHOMSKY_NETS)
+        for row in chomsky(nets, options.members, device, options.seconds):
+            add("chomsky", row, _chomsky_line(row))
+    else:
+        if cuda:
+            results["ceilings"] = ceilings(device)
+        for net, size in cells:
+            members = options.members or (512 if cuda else 64)
+            row = compare(net, size, members, device, options.seconds, peers, precisions)
+            add("training", with_shares(row, results["ceilings"]) if cuda else row, _line(row))
+        for net, size in itertools.product(_names(options.evaluated), SIZES):
+            row = evaluation(net, size, 8 if cuda else 1, 8, device)
+            add("evaluation", row, f"{net} {size}: all lengths 41-500 {row['ratio']:.1f}× one call each")
     if options.json:
         print(json.dumps(results, indent=2))
 
 
+def cells_of(text: str | None, nets: Sequence[str]) -> list[tuple[str, str]]:
+    """`mlp:small,lstm:large`, or every size of the nets."""
+    if text is None:
+        return list(itertools.product(nets, SIZES))
+    named = [tuple(cell.split(":")) for cell in _names(text)]
+    wrong = [cell for cell in named if len(cell) != 2 or cell[0] not in NETS or cell[1] not in ("small", *BUDGET)]
+    if wrong:
+        raise SystemExit(
+            f"{':'.join(wrong[0])} is no cell: name NET:SIZE with {', '.join(NETS)} and small, middle, large"
+        )
+    return [(net, size) for net, size in named]
+
+
+def _names(text: str, known: Sequence[str] | None = None) -> list[str]:
+    names = [name for name in text.split(",") if name]
+    if known is not None and (wrong := [name for name in names if name not in known]):
+        raise SystemExit(f"there is no '{wrong[0]}': use {', '.join(known)}")
+    return names
+
+
+def versions() -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for package in ("torch", "triton", "jax", "jaxlib", "theodolite"):
+        found[package] = None
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return found
+
+
 def _line(row: dict[str, Any]) -> str:
-    others = "".join(f", {n} {row[f'ratio_{n}']:.1f}×" for n in ("written_out", "nn_lstm") if f"ratio_{n}" in row)
+    ratios = [f"{n.removeprefix('ratio_').replace('ratio', 'loop')} {v:.2f}×" for n, v in row.items() if "ratio" in n]
+    errors = [f"{n.removesuffix('_error')}: {v}" for n, v in row.items() if n.endswith("_error")]
+    ours = f"{row['ensemble']:.0f}/s" if row.get("ensemble") else "failed"
     return (
-        f"{row['net']} {row['size']} ({row['parameters']} parameters): loop {row['loop']:.0f}/s, "
-        f"{row['batching']} {row['ensemble']:.0f}/s, {row['ratio']:.1f}×{others}"
+        f"{row['net']} {row['size']} ({row['parameters']} parameters): {row['batching']} {ours}; "
+        f"over {', '.join([*ratios, *errors]) or 'nobody'}"
     )
+
+
+def _chomsky_line(row: dict[str, Any]) -> str:
+    found = row.get("error") or f"{row['member_steps']:.0f} member-steps/s, {row['batching']}"
+    return f"{row['net']} batch {row['batch']}: {found}"
 
 
 if __name__ == "__main__":
