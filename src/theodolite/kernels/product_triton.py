@@ -25,6 +25,7 @@ def _product(
     found_member,
     found_row,
     tiles_across,
+    tiles,
     inner: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -32,7 +33,7 @@ def _product(
     WHOLE: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    tile, member = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    member, tile = (tl.program_id(0) // tiles).to(tl.int64), tl.program_id(0) % tiles
     down = (tile // tiles_across) * ROWS + tl.arange(0, ROWS)
     across = (tile % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)
     depth = tl.arange(0, INNER)
@@ -56,7 +57,7 @@ def _product(
     tl.store(place, total, mask=(down[:, None] < rows) & (across[None, :] < columns))
 
 
-def tiles(rows: int, columns: int, inner: int) -> tuple[int, int, int, int]:
+def tile_of(rows: int, columns: int, inner: int) -> tuple[int, int, int, int]:
     """Rows, columns and inner steps of a tile, and its warps."""
     own = lambda size, most: min(most, max(16, triton.next_power_of_2(size)))
     down, across = own(rows, 128), own(columns, 64)
@@ -74,9 +75,10 @@ def launch(
 ) -> None:
     members, rows, inner = left.shape
     columns = right.shape[2]
-    down, across, step, warps = tile or tiles(rows, columns, inner)
+    down, across, step, warps = tile or tile_of(rows, columns, inner)
     tiles_across = triton.cdiv(columns, across)
-    _product[(triton.cdiv(rows, down) * tiles_across, members)](
+    tiles = triton.cdiv(rows, down) * tiles_across
+    _product[(tiles * members,)](
         left,
         right,
         found,
@@ -86,6 +88,7 @@ def launch(
         *right.stride(),
         *found.stride()[:2],
         tiles_across,
+        tiles,
         inner=inner,
         ROWS=down,
         COLUMNS=across,

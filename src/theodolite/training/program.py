@@ -221,7 +221,7 @@ def pad_to_step(batch: Batch, most: int, parts: int = _FINE) -> tuple[Batch, Ten
     present = torch.arange(tokens + missing, device=batch.inputs.device) < tokens
     grow = lambda t: F.pad(t, (0, missing) if t.dim() == 3 else (0, 0, 0, missing))
     padded = Batch(grow(batch.inputs), grow(batch.targets), grow(batch.mask))
-    return padded, present.expand(*batch.inputs.shape[:2], -1)
+    return padded, present.expand(*batch.inputs.shape[:2], -1).contiguous()
 
 
 def _out_of_memory(error: RuntimeError) -> bool:
