@@ -378,4 +378,43 @@ def test_lengths_are_spread_from_end_to_end():
     assert spread_lengths(41, 500, 4) == (41, 194, 347, 500)
     assert spread_lengths(3, 4, 9) == (3, 4)
     assert falls_short([("steps", 5, 5), ("batch", 9, None)]) is None
-    assert len(universal_transformer.entries("full")) == 9
+    assert len(universal_transformer.entries("full")) == 12, "four columns, one of them of our own"
+
+
+def test_one_net_may_have_two_columns_and_each_says_how_many_steps_its_tokens_take(monkeypatch):
+    both = {"universal-transformer": {}, "tied": {"halting": False}}
+    shape = {"width": 8, "heads": 2, "depth": 3}
+    table = replace(
+        TINY,
+        entries=lambda preset: [
+            Entry("copy", "", "copy", "universal-transformer", "copy", {"longest": 3}, {**shape, **own}, (6,), column)
+            for column, own in both.items()
+        ],
+    )
+    monkeypatch.setitem(tables._items, "tiny", table.as_published(["copy"], list(both), lambda results: []))
+    asking, tied = reproduce("tiny", only=["copy"], seeds=1)
+    assert [r["net"] for r in (asking, tied)] == list(both)
+    assert {r["settings"]["architecture"] for r in (asking, tied)} == {"universal-transformer"}
+    assert tied["mean_steps"] == {"mean": 3, "min": 3, "max": 3}
+    assert 1 <= asking["mean_steps"]["mean"] <= 3
+    assert "Steps a token takes" in markdown([asking, tied])
+    (alone,) = reproduce("tiny", only=["copy"], seeds=1, nets=["tied"])
+    assert alone["quantities"] == tied["quantities"]
+
+
+def test_the_curve_over_lengths_is_that_of_the_best_member_and_of_the_median(tmp_path):
+    (result,) = reproduce("tiny", nets=["rnn"], seeds=2, out=tmp_path / "kept")
+    members, curve = trained(tmp_path / "kept"), result["lengths"]
+    best = max(members, key=lambda row: row["unseen"])
+    assert (curve["trained"], curve["length"]) == ([1, 3], [1, 2, 3, 6, 9])
+    assert curve["best"] == [score for _, score in best["by_length"]]
+    for place, length in enumerate(curve["length"]):
+        assert curve["median"][place] == statistics.median(dict(row["by_length"])[length] for row in members)
+
+
+def test_a_preset_that_grows_looks_at_the_same_steps_however_long_it_is():
+    longer = replace(chomsky.TRAINING["full"], steps=20_000)
+    schedules = [training.schedule((41,)) for training in (chomsky.TRAINING["full"], longer)]
+    assert all(s.grows and s.to_the_end for s in schedules)
+    assert len({replace(s, steps=0) for s in schedules}) == 1
+    assert not replace(longer, steps=777).schedule(()).grows, "that would not end with a look"

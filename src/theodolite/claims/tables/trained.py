@@ -23,11 +23,13 @@ from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.session import Schedule
 
 RULE = Rule(name="adamw", clip=1.0)  # AdamW without decay is Adam
+LOOK = 250  # steps between looks of a training that grows: one number, however long it is
 
 
 @dataclass(frozen=True)
 class Training:
-    """How every entry of a preset is trained; `rows` are drawn per length in the last evaluation."""
+    """How every entry of a preset is trained; `rows` are drawn per length in the last evaluation. What `grows` can be
+    made longer with `--steps`, in multiples of `LOOK`: it goes on from where it ended."""
 
     steps: int
     batch: int
@@ -35,11 +37,18 @@ class Training:
     rates: tuple[float, ...]
     decays: tuple[float, ...] = (0.0,)
     rows: int = 32
+    grows: bool = False
+
+    def schedule(self, unseen: tuple[int, ...]) -> Schedule:
+        grows = self.grows and self.steps % LOOK == 0
+        every = LOOK if grows else max(10, self.steps // 20)
+        return Schedule(self.steps, self.batch, every, self.rows, unseen, to_the_end=True, grows=grows)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A net on a task. `experiment` is what `--only` names, `row` what stands before the nets' columns."""
+    """A net on a task. `experiment` is what `--only` names, `row` what stands before the nets' columns; `column`: what
+    the net's is called, where one net has two."""
 
     experiment: str
     section: str
@@ -49,6 +58,11 @@ class Entry:
     task_args: Mapping[str, Any]
     shape: Mapping[str, Any]
     unseen: tuple[int, ...] = ()
+    column: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.column or self.net
 
 
 @dataclass(frozen=True)
@@ -86,7 +100,7 @@ class TrainedTable:
         entries = [
             entry
             for entry in self.entries(request.preset)
-            if entry.experiment in request.experiments and (request.nets is None or entry.net in request.nets)
+            if entry.experiment in request.experiments and (request.nets is None or entry.name in request.nets)
         ]
         entries.sort(key=lambda entry: request.experiments.index(entry.experiment))
         plans = [_planned(entry, training, range(request.seed, request.seed + seeds)) for entry in entries]
@@ -129,6 +143,8 @@ class TrainedTable:
             "agrees": self._agrees(entry, quantities[0], summary["solved"]["count"] > 0) if self.sides else None,
             "chance": summary["chance"],
             "diverged": summary["diverged"],
+            "lengths": _lengths(rows, summary["trained_lengths"]),
+            "mean_steps": summary["mean_steps"],
             "parameters": summary["parameters"],
             "seconds": round(summary["seconds"], 2),
             "device": summary["device"],
@@ -183,14 +199,7 @@ def _planned(entry: Entry, training: Training, seeds: Iterable[int]) -> Training
         return plan_training(
             entry.net,
             task,
-            schedule=Schedule(
-                training.steps,
-                training.batch,
-                every=max(10, training.steps // 20),
-                rows=training.rows,
-                unseen=_existing(task, entry.unseen),
-                to_the_end=True,
-            ),
+            schedule=training.schedule(_existing(task, entry.unseen)),
             rule=RULE,
             rates=[Rates(lr, decay) for lr in training.rates for decay in training.decays],
             seeds=seeds,
@@ -211,10 +220,11 @@ def _about(entry: Entry, training: Training, members: int, cells: Sequence[Cell]
         "experiment": entry.experiment,
         "section": entry.section,
         "row": entry.row,
-        "net": entry.net,
+        "net": entry.name,
         "task": entry.task,
         "task_args": dict(config.get("task_args", entry.task_args)),
         "settings": {
+            "architecture": entry.net,
             "shape": dict(entry.shape),
             "defaults": {name: v for name, v in config.get("shape", {}).items() if name not in entry.shape},
             "steps": training.steps,
@@ -227,6 +237,22 @@ def _about(entry: Entry, training: Training, members: int, cells: Sequence[Cell]
             "clip": RULE.clip,
             "unseen": list(config["schedule"]["unseen"]) if config else list(entry.unseen),
         },
+    }
+
+
+def _lengths(rows: Sequence[Row], trained: Sequence[int] | None) -> dict[str, Any] | None:
+    """Scores by length: of the best member, the paper's statistic, and the median over members."""
+    told = [dict(row["by_length"]) for row in rows if row["by_length"]]
+    if trained is None or not told:
+        return None
+    lengths = sorted(told[0])
+    scored = [n for n in lengths if n > trained[1]] or lengths
+    best = max(told, key=lambda scores: statistics.fmean(scores[n] for n in scored))
+    return {
+        "trained": list(trained),
+        "length": lengths,
+        "best": [best[n] for n in lengths],
+        "median": [statistics.median(scores[n] for scores in told) for n in lengths],
     }
 
 

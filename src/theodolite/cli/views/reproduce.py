@@ -128,8 +128,16 @@ def _settings(results: Sequence[Result]) -> list[str]:
     seconds = sum(r.get("seconds") or 0.0 for r in results)
     members = sum(r["solved"]["of"] for r in results if r["solved"])
     ran = f"{members} members in {seconds:,.0f} s of training" + (f" on {devices}" if devices else "")
+    thought = _mean_steps(results)
     trainings = [f"{how}{'; '.join(lengths)}." for how, lengths in by_training.items()]
-    return [*trainings, f"Shapes: {'; '.join(shapes)}.", f"{ran}."]
+    return [*trainings, f"Shapes: {'; '.join(shapes)}.", *thought, f"{ran}."]
+
+
+def _mean_steps(results: Sequence[Result]) -> list[str]:
+    """Of nets that choose their number of steps."""
+    told = [(r, r["mean_steps"]) for r in results if r.get("mean_steps")]
+    parts = [f"{r['net']} on {r['row']} {m['mean']:.1f} ({m['min']:.1f}–{m['max']:.1f})" for r, m in told]
+    return [f"Steps a token takes, mean over members (least and most of one): {'; '.join(parts)}."] if parts else []
 
 
 def _members(settings: Mapping[str, Any]) -> str:
