@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from theodolite.kernels.launch import usable
+from theodolite.kernels.stack import stack_over_time
 from theodolite.nets.contract import positive, register_trained
 from theodolite.nets.parts.recurrent import Controller, Recurrent
 
@@ -32,6 +34,8 @@ class StackLayer(nn.Module):
         self.control = Controller(features, width, cell, cell + len(ACTIONS), activation)
 
     def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
+        if usable(x, self.control.across.weight):
+            return self.fused(x)
         tokens = x.shape[1]
         hidden, top = x.new_zeros(x.shape[0], self.width), x.new_zeros(x.shape[0], self.cell)
         stack, empty, states = top[:, None][:, :0], top[:, None].expand(-1, 2, -1), []
@@ -45,6 +49,12 @@ class StackLayer(nn.Module):
                 cells = torch.cat((value[:, None], stack, below), dim=1)
                 stack, top = Slide.apply(cells, torch.softmax(logits, dim=-1))
         return torch.stack(states, dim=1)
+
+    def fused(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
+        """All tokens in one kernel."""
+        control, cells = self.control, self.cells or x.shape[1]
+        given = control.into(x.transpose(0, 1)), control.across.weight, control.heads.weight, control.heads.bias
+        return stack_over_time(*given, cells, control.activation.__name__).transpose(0, 1)
 
 
 def slide(cells: Float[Tensor, "*any cell_2 size"], weights: Float[Tensor, "*any 3"]) -> Tensor:

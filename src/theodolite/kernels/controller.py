@@ -1,0 +1,57 @@
+"""What the recurrences with a memory share: how their kernels are tiled, and products over all tokens.
+
+A program holds a block of rows of one member and runs over all tokens. A token's states travel through global memory,
+which they are results of anyway; the weights are read anew at every token, from the chip's second-level cache.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+PROGRAMS = 120  # about as many as a large chip has multiprocessors
+SPAN = 2048  # numbers of a program's memories that are moved at once
+
+
+@dataclass(frozen=True)
+class Tiling:
+    rows: int  # of a program
+    inner: int  # how much of the width is multiplied at once
+    warps: int
+    stages: int  # tiles of weights on their way
+
+
+def tiling(members: int, rows: int, width: int) -> Tiling:
+    """Blocks of rows as large as they can be with the whole chip at work: every block reads all weights."""
+    block = next((size for size in (32, 16) if members * -(-rows // size) >= PROGRAMS), 16)
+    whole = padded(width)
+    inner = min(whole, 32 if whole <= 256 else 16)
+    return Tiling(block, inner, 8 if whole > 64 else 4, 3)
+
+
+def padded(size: int) -> int:
+    """To a power of two that matrices can be multiplied at."""
+    return max(16, 1 << (size - 1).bit_length())
+
+
+def options(at: Tiling) -> dict[str, Any]:
+    sizes = {"ROWS": at.rows, "INNER": at.inner, "SPAN": SPAN // at.rows}
+    return {**sizes, "num_warps": at.warps, "num_stages": at.stages}
+
+
+def over_tokens(one: Tensor, other: Tensor, precision: str) -> Tensor:
+    """Σ over tokens and rows of one ⊗ other, for every member: the gradient of the weights between the two."""
+    one, other = one.flatten(1, 2), other.flatten(1, 2)
+    if precision == "bf16":
+        return (one.mT.bfloat16() @ other.bfloat16()).to(torch.float32)
+    return one.mT @ other
+
+
+def flat(tensor: Tensor, kept: int) -> Tensor:
+    """With all axes before the last `kept` made one."""
+    cut = tensor.ndim - kept
+    return tensor.reshape(math.prod(tensor.shape[:cut]), *tensor.shape[cut:]).contiguous()
