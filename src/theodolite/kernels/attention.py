@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from theodolite.kernels.launch import declare, members_first
+from theodolite.kernels.strides import laid_out, tile, with_members
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -101,7 +102,7 @@ def _run_forward(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None)
     if found.numel():
         sizes = _sizes(query, key, query.shape[-2])
         _rows().forward[sizes.pop("grid")](
-            *(item for each in (query, key, value) for item in _laid_out(each)),
+            *(item for each in (query, key, value) for item in laid_out(each)),
             *_biased(bias, query, key, -2),
             *(found, sums),
             **sizes,
@@ -114,15 +115,15 @@ def _run_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     slopes = _shapes_backward(gradient, query, key, value, bias, found, sums)
     if query.numel() and key.numel():
-        laid_out = [item for each in (query, key, value, gradient) for item in _laid_out(each)]
+        entering = [item for each in (query, key, value, gradient) for item in laid_out(each)]
         share = torch.empty_like(sums)
         sizes = _sizes(query, key, query.shape[-2])
         _rows().of_queries[sizes.pop("grid")](
-            *(*laid_out, *_biased(bias, query, key, -2), found, sums, slopes[0], share), **sizes
+            *(*entering, *_biased(bias, query, key, -2), found, sums, slopes[0], share), **sizes
         )
         sizes = _sizes(query, key, key.shape[-2])
         _rows().of_keys[sizes.pop("grid")](
-            *(*laid_out, *_biased(bias, query, key, -1), sums, share, slopes[1], slopes[2]), **sizes
+            *(*entering, *_biased(bias, query, key, -1), sums, share, slopes[1], slopes[2]), **sizes
         )
     return slopes
 
@@ -163,39 +164,10 @@ _backward = declare(
 
 
 def _sizes(query: Tensor, key: Tensor, tokens: int) -> dict[str, Any]:
-    """How many programs there are and how large each is: every thread has one vector of up to 4 numbers."""
     heads, queries, width = query.shape[-3:]
-    total = query.shape[:-3].numel() * heads * tokens
-    padded = 1 << (width - 1).bit_length()
-    vector, warps = min(padded, 4), 4
-    rows = max(warps * 32 * vector // padded, 1)
-    return {
-        "grid": (-(-total // rows),),
-        "total": total,
-        "batch": query.shape[-4],
-        "heads": heads,
-        "queries": queries,
-        "keys": key.shape[-2],
-        "scale": 1 / math.sqrt(width),
-        "width": width,
-        "WIDTH": padded,
-        "VECTOR": vector,
-        "ROWS": rows,
-        "FAR": total >= 2**31 - rows,
-        "num_warps": warps,
-    }
-
-
-def _laid_out(x: Tensor) -> tuple[Any, ...]:
-    """With its strides over members, batch, heads and tokens; copied where a load of several numbers would not fit."""
-    x = _with_members(x)
-    together = math.gcd(x.shape[-1], 4)  # numbers loaded at once
-    steps = [0 if size == 1 else step for size, step in zip(x.shape, x.stride(), strict=True)]
-    aligned = x.data_ptr() % (together * x.element_size()) == 0 and not any(step % together for step in steps[:-1])
-    if (x.shape[-1] > 1 and x.stride(-1) != 1) or not aligned:
-        x = x.contiguous()
-        steps = x.stride()
-    return x, *steps[:-1]
+    cut = tile(width, query.shape[:-3].numel() * heads * tokens)
+    shape = {"batch": query.shape[-4], "heads": heads, "queries": queries, "keys": key.shape[-2]}
+    return {**cut, **shape, "scale": 1 / math.sqrt(width), "width": width}
 
 
 def _biased(bias: Tensor | None, query: Tensor, key: Tensor, fastest: int) -> tuple[Any, ...]:
@@ -206,10 +178,5 @@ def _biased(bias: Tensor | None, query: Tensor, key: Tensor, fastest: int) -> tu
     bias = bias.expand(*(1,) * (2 - bias.dim()), *bias.shape)
     if bias.shape[fastest] > 1 and bias.stride(fastest) not in (0, 1):
         bias = bias.contiguous() if fastest == -1 else bias.mT.contiguous().mT
-    bias = _with_members(bias.expand(*query.shape[:-1], key.shape[-2]))
+    bias = with_members(bias.expand(*query.shape[:-1], key.shape[-2]))
     return bias, *bias.stride()
-
-
-def _with_members(x: Tensor) -> Tensor:
-    """One axis of members in front of the last four."""
-    return x.unsqueeze(0) if x.dim() == 4 else x.flatten(0, -5)

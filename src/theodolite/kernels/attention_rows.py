@@ -11,53 +11,14 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-
-@triton.jit
-def _places(total, tokens, heads, batch, ROWS: tl.constexpr, FAR: tl.constexpr):
-    """Of the program's rows: the row itself, where it may be written, its token, head, row of the batch and member."""
-    program = tl.program_id(0)
-    if FAR:
-        program = program.to(tl.int64)
-    row = program * ROWS + tl.arange(0, ROWS)
-    inside = row < total
-    row = tl.minimum(row, total - 1)
-    head = row % heads
-    token = (row // heads) % tokens
-    sequence = row // (heads * tokens)
-    return row.to(tl.int64), inside, token, head, sequence % batch, (sequence // batch).to(tl.int64)
-
-
-@triton.jit
-def _start(member, item, head, sm, sb, sh, VECTOR: tl.constexpr):
-    """Where a sequence begins; rows lie on multiples of `VECTOR` wherever loads are that wide."""
-    return tl.multiple_of(member * sm + item.to(tl.int64) * sb + head * sh, VECTOR)
-
-
-@triton.jit
-def _vectors(pointer, offset, width, WIDTH: tl.constexpr):
-    """A vector for every offset; `width` numbers of it are there, the others are 0."""
-    place = tl.arange(0, WIDTH)
-    at = pointer + (offset[:, None] + place[None, :])
-    if width == WIDTH:
-        return tl.load(at).to(tl.float32)
-    return tl.load(at, mask=(place < width)[None, :], other=0.0).to(tl.float32)
-
-
-@triton.jit
-def _write(pointer, offset, values, inside, width, WIDTH: tl.constexpr):
-    place = tl.arange(0, WIDTH)
-    at = pointer + (offset[:, None] + place[None, :])
-    if width == WIDTH:
-        tl.store(at, values.to(pointer.dtype.element_ty), mask=inside[:, None])
-    else:
-        tl.store(at, values.to(pointer.dtype.element_ty), mask=inside[:, None] & (place < width)[None, :])
+from theodolite.kernels.rows import places, start, vectors, write
 
 
 @triton.jit
 def _logit(q, k_ptr, k_start, kt, bias_ptr, bias_start, bk, j, keys, width, WIDTH: tl.constexpr, VECTOR: tl.constexpr):
     """With key j, −∞ beyond the last key."""
     at = tl.minimum(j, keys - 1)
-    k = _vectors(k_ptr, tl.multiple_of(k_start + at * kt, VECTOR), width, WIDTH)
+    k = vectors(k_ptr, tl.multiple_of(k_start + at * kt, VECTOR), width, WIDTH)
     logit = tl.sum(q * k, axis=1)
     if bias_ptr is not None:
         logit += tl.load(bias_ptr + (bias_start + at * bk)).to(tl.float32)
@@ -71,12 +32,12 @@ def forward(
     width: tl.constexpr, WIDTH: tl.constexpr, VECTOR: tl.constexpr, ROWS: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """What attention finds, and log Σ exp of every row's logits."""
-    row, inside, token, head, item, member = _places(total, queries, heads, batch, ROWS, FAR)
-    q_at = tl.multiple_of(_start(member, item, head, qm, qb, qh, VECTOR) + token * qt, VECTOR)
-    q = _vectors(q_ptr, q_at, width, WIDTH) * scale
-    k_start = _start(member, item, head, km, kb, kh, VECTOR)
-    v_start = _start(member, item, head, vm, vb, vh, VECTOR)
-    bias_start = _start(member, item, head, bm, bb, bh, 1) + token * bq
+    row, inside, token, head, item, member = places(total, queries, heads, batch, ROWS, FAR)
+    q_at = tl.multiple_of(start(member, item, head, qm, qb, qh, VECTOR) + token * qt, VECTOR)
+    q = vectors(q_ptr, q_at, width, WIDTH) * scale
+    k_start = start(member, item, head, km, kb, kh, VECTOR)
+    v_start = start(member, item, head, vm, vb, vh, VECTOR)
+    bias_start = start(member, item, head, bm, bb, bh, 1) + token * bq
     most = tl.full((ROWS,), float("-inf"), tl.float32)
     mass = tl.zeros((ROWS,), tl.float32)
     found = tl.zeros((ROWS, WIDTH), tl.float32)
@@ -91,15 +52,15 @@ def forward(
         a, b, c, d = tl.exp(a - near), tl.exp(b - near), tl.exp(c - near), tl.exp(d - near)
         mass = mass * kept + ((a + b) + (c + d))
         found *= kept[:, None]
-        found += a[:, None] * _vectors(v_ptr, tl.multiple_of(v_start + j * vt, VECTOR), width, WIDTH)
+        found += a[:, None] * vectors(v_ptr, tl.multiple_of(v_start + j * vt, VECTOR), width, WIDTH)
         at = tl.minimum(j + 1, keys - 1)
-        found += b[:, None] * _vectors(v_ptr, tl.multiple_of(v_start + at * vt, VECTOR), width, WIDTH)
+        found += b[:, None] * vectors(v_ptr, tl.multiple_of(v_start + at * vt, VECTOR), width, WIDTH)
         at = tl.minimum(j + 2, keys - 1)
-        found += c[:, None] * _vectors(v_ptr, tl.multiple_of(v_start + at * vt, VECTOR), width, WIDTH)
+        found += c[:, None] * vectors(v_ptr, tl.multiple_of(v_start + at * vt, VECTOR), width, WIDTH)
         at = tl.minimum(j + 3, keys - 1)
-        found += d[:, None] * _vectors(v_ptr, tl.multiple_of(v_start + at * vt, VECTOR), width, WIDTH)
+        found += d[:, None] * vectors(v_ptr, tl.multiple_of(v_start + at * vt, VECTOR), width, WIDTH)
         most = top
-    _write(out_ptr, tl.multiple_of(row * width, VECTOR), found / mass[:, None], inside, width, WIDTH)
+    write(out_ptr, tl.multiple_of(row * width, VECTOR), found / mass[:, None], inside, width, WIDTH)
     tl.store(sums_ptr + row, most + tl.log(mass), mask=inside)
 
 
@@ -110,28 +71,28 @@ def of_queries(
     width: tl.constexpr, WIDTH: tl.constexpr, VECTOR: tl.constexpr, ROWS: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """The gradient at queries, and of every row its Σ gradient · output, which the rows of keys need."""
-    row, inside, token, head, item, member = _places(total, queries, heads, batch, ROWS, FAR)
-    q_at = tl.multiple_of(_start(member, item, head, qm, qb, qh, VECTOR) + token * qt, VECTOR)
-    q = _vectors(q_ptr, q_at, width, WIDTH) * scale
-    g_at = tl.multiple_of(_start(member, item, head, gm, gb, gh, VECTOR) + token * gt, VECTOR)
-    g = _vectors(g_ptr, g_at, width, WIDTH)
+    row, inside, token, head, item, member = places(total, queries, heads, batch, ROWS, FAR)
+    q_at = tl.multiple_of(start(member, item, head, qm, qb, qh, VECTOR) + token * qt, VECTOR)
+    q = vectors(q_ptr, q_at, width, WIDTH) * scale
+    g_at = tl.multiple_of(start(member, item, head, gm, gb, gh, VECTOR) + token * gt, VECTOR)
+    g = vectors(g_ptr, g_at, width, WIDTH)
     at = tl.multiple_of(row * width, VECTOR)
-    share = tl.sum(g * _vectors(out_ptr, at, width, WIDTH), axis=1)
+    share = tl.sum(g * vectors(out_ptr, at, width, WIDTH), axis=1)
     tl.store(share_ptr + row, share, mask=inside)
     sums = tl.load(sums_ptr + row)
-    k_start = _start(member, item, head, km, kb, kh, VECTOR)
-    v_start = _start(member, item, head, vm, vb, vh, VECTOR)
-    bias_start = _start(member, item, head, bm, bb, bh, 1) + token * bq
+    k_start = start(member, item, head, km, kb, kh, VECTOR)
+    v_start = start(member, item, head, vm, vb, vh, VECTOR)
+    bias_start = start(member, item, head, bm, bb, bh, 1) + token * bq
     dq = tl.zeros((ROWS, WIDTH), tl.float32)
     for j in tl.range(0, keys, loop_unroll_factor=4):
-        k = _vectors(k_ptr, tl.multiple_of(k_start + j * kt, VECTOR), width, WIDTH)
-        v = _vectors(v_ptr, tl.multiple_of(v_start + j * vt, VECTOR), width, WIDTH)
+        k = vectors(k_ptr, tl.multiple_of(k_start + j * kt, VECTOR), width, WIDTH)
+        v = vectors(v_ptr, tl.multiple_of(v_start + j * vt, VECTOR), width, WIDTH)
         logit = tl.sum(q * k, axis=1)
         if bias_ptr is not None:
             logit += tl.load(bias_ptr + (bias_start + j * bk)).to(tl.float32)
         slope = tl.exp(logit - sums) * (tl.sum(g * v, axis=1) - share)
         dq += slope[:, None] * k
-    _write(dq_ptr, at, dq * scale, inside, width, WIDTH)
+    write(dq_ptr, at, dq * scale, inside, width, WIDTH)
 
 
 @triton.jit
@@ -141,20 +102,20 @@ def of_keys(
     width: tl.constexpr, WIDTH: tl.constexpr, VECTOR: tl.constexpr, ROWS: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """The gradient at keys and at values."""
-    row, inside, token, head, item, member = _places(total, keys, heads, batch, ROWS, FAR)
-    k_at = tl.multiple_of(_start(member, item, head, km, kb, kh, VECTOR) + token * kt, VECTOR)
-    k = _vectors(k_ptr, k_at, width, WIDTH) * scale
-    v_at = tl.multiple_of(_start(member, item, head, vm, vb, vh, VECTOR) + token * vt, VECTOR)
-    v = _vectors(v_ptr, v_at, width, WIDTH)
-    q_start = _start(member, item, head, qm, qb, qh, VECTOR)
-    g_start = _start(member, item, head, gm, gb, gh, VECTOR)
-    bias_start = _start(member, item, head, bm, bb, bh, 1) + token * bk
+    row, inside, token, head, item, member = places(total, keys, heads, batch, ROWS, FAR)
+    k_at = tl.multiple_of(start(member, item, head, km, kb, kh, VECTOR) + token * kt, VECTOR)
+    k = vectors(k_ptr, k_at, width, WIDTH) * scale
+    v_at = tl.multiple_of(start(member, item, head, vm, vb, vh, VECTOR) + token * vt, VECTOR)
+    v = vectors(v_ptr, v_at, width, WIDTH)
+    q_start = start(member, item, head, qm, qb, qh, VECTOR)
+    g_start = start(member, item, head, gm, gb, gh, VECTOR)
+    bias_start = start(member, item, head, bm, bb, bh, 1) + token * bk
     of_row = (member * batch + item) * queries * heads + head
     dk = tl.zeros((ROWS, WIDTH), tl.float32)
     dv = tl.zeros((ROWS, WIDTH), tl.float32)
     for i in tl.range(0, queries, loop_unroll_factor=4):
-        q = _vectors(q_ptr, tl.multiple_of(q_start + i * qt, VECTOR), width, WIDTH)
-        g = _vectors(g_ptr, tl.multiple_of(g_start + i * gt, VECTOR), width, WIDTH)
+        q = vectors(q_ptr, tl.multiple_of(q_start + i * qt, VECTOR), width, WIDTH)
+        g = vectors(g_ptr, tl.multiple_of(g_start + i * gt, VECTOR), width, WIDTH)
         logit = tl.sum(k * q, axis=1)
         if bias_ptr is not None:
             logit += tl.load(bias_ptr + (bias_start + i * bq)).to(tl.float32)
@@ -163,5 +124,5 @@ def of_keys(
         slope = weight * (tl.sum(v * g, axis=1) - tl.load(share_ptr + (of_row + i * heads)))
         dk += slope[:, None] * q
     at = tl.multiple_of(row * width, VECTOR)
-    _write(dk_ptr, at, dk * scale, inside, width, WIDTH)
-    _write(dv_ptr, at, dv, inside, width, WIDTH)
+    write(dk_ptr, at, dk * scale, inside, width, WIDTH)
+    write(dv_ptr, at, dv, inside, width, WIDTH)

@@ -2,6 +2,7 @@
 
 Inside a chunk everything is a product of matrices; from chunk to chunk a state is carried. A decay enters only as
 the factor from an earlier token to a later one, at most 1, so that nothing overflows however strong it is.
+Where kernels are usable, they go token by token instead, the state in registers.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import math
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from theodolite.kernels import launch
+from theodolite.kernels import scan as fused
 
 CHUNK = 32  # steps of a chunk: products inside it grow with it, the number of steps from chunk to chunk shrinks
 
@@ -29,6 +33,9 @@ def delta_rule(
     chunk (Yang et al. 2024, "Parallelizing linear transformers with the delta rule"), S is its start S₀ decayed plus
     Σ_j (decay from j) k_j u_jᵀ, and the u solve a triangular system: u_j = β_j (v_j − α_j k_jᵀ S_{j−1}).
     """
+    given = (query, key, value, rate) if log_decay is None else (query, key, value, rate, log_decay)
+    if launch.usable(*given) and fused.takes(query, key, value):
+        return fused.recur(query, key, value, rate, log_decay)
     tokens = query.shape[-2]
     steps = key.shape[-2] // tokens
     size = min(max(chunk // steps, 1), tokens)
@@ -72,6 +79,8 @@ def decaying_sum(
     chunk: int = CHUNK,
 ) -> Float[Tensor, "*batch token value"]:
     """qᵀS after every token, where S ← α S + k vᵀ from S = 0; log α is `log_decay` (Dao and Gu 2024, Section 6)."""
+    if launch.usable(query, key, value, log_decay) and fused.takes(query, key, value):
+        return fused.recur(query, key, value, None, log_decay)
     tokens = query.shape[-2]
     size = min(chunk, tokens)
     missing = -tokens % size
