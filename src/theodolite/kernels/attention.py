@@ -163,9 +163,12 @@ _backward = declare(
 )
 
 
+SETTINGS = {"warps": 4, "vectors": 1}  # of a program and of a thread
+
+
 def _sizes(query: Tensor, key: Tensor, tokens: int) -> dict[str, Any]:
     heads, queries, width = query.shape[-3:]
-    cut = tile(width, query.shape[:-3].numel() * heads * tokens)
+    cut = tile(width, query.shape[:-3].numel() * heads * tokens, **SETTINGS)
     shape = {"batch": query.shape[-4], "heads": heads, "queries": queries, "keys": key.shape[-2]}
     return {**cut, **shape, "scale": 1 / math.sqrt(width), "width": width}
 

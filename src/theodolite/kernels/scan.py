@@ -154,8 +154,7 @@ def _rows() -> Any:
 
 
 _forward = declare(
-    "scan(Tensor query, Tensor key, Tensor value, Tensor? rate, Tensor? log_decay, bool keep) "
-    "-> (Tensor, Tensor)",
+    "scan(Tensor query, Tensor key, Tensor value, Tensor? rate, Tensor? log_decay, bool keep) -> (Tensor, Tensor)",
     _run_forward,
     _shapes_forward,
 )
@@ -166,13 +165,14 @@ _backward = declare(
     _shapes_backward,
 )
 
-_WARPS = 1  # a row's result is written at every token: one warp hands it on without waiting for others
+# Of a program and of a thread. A row's result is written at every token: one warp does so without waiting for others.
+SETTINGS = {"warps": 1, "vectors": 1}
 
 
 def _sizes(query: Tensor, key: Tensor, columns: int, width: int) -> dict[str, Any]:
     """Of a kernel with `columns` rows for every head, each with a vector of `width` numbers."""
     heads, tokens = query.shape[-3:-1]
-    cut = tile(width, query.shape[:-3].numel() * heads * columns, _WARPS)
+    cut = tile(width, query.shape[:-3].numel() * heads * columns, **SETTINGS)
     shape = {"batch": query.shape[-4], "heads": heads, "columns": columns, "tokens": tokens}
     return {**cut, **shape, "steps": key.shape[-2] // tokens, "width": width}
 

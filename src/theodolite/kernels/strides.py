@@ -7,16 +7,12 @@ from typing import Any
 
 from torch import Tensor
 
-WARPS = 4
-VECTORS = 1  # of a thread
 
-
-def tile(width: int, total: int, warps: int | None = None) -> dict[str, Any]:
-    """How `total` rows with a vector of `width` numbers each are cut: a thread has vectors of up to 4 numbers."""
-    warps = warps or WARPS
+def tile(width: int, total: int, warps: int, vectors: int) -> dict[str, Any]:
+    """How `total` rows with `width` numbers each are cut: a thread has `vectors` of up to 4 numbers each."""
     padded = 1 << (width - 1).bit_length()
     vector = min(padded, 4)
-    rows = max(warps * 32 * vector * VECTORS // padded, 1)
+    rows = max(warps * 32 * vectors * vector // padded, 1)
     cut = {"WIDTH": padded, "VECTOR": vector, "ROWS": rows, "FAR": total >= 2**31 - rows, "num_warps": warps}
     return {"grid": (-(-total // rows),), "total": total, **cut}
 
