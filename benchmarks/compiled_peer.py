@@ -1,13 +1,13 @@
 """Our nets under `torch.compile` by hand, as `benchmarks/training.py` sets them beside ours: the gradient of the losses
 of a `vmap` over members of `functional_call`, and AdamW written out, compiled as one function that updates in place; on
-CUDA all steps of a block are captured in one graph."""
+CUDA all steps of a block are captured in one graph. Kernels of ours have no part in it."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from unittest import mock
 
 import torch
 from torch import Tensor
@@ -30,6 +30,26 @@ def precision_of(name: str) -> Iterator[None]:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def plain_operations(written_out: bool = False) -> Iterator[None]:
+    """Our nets have no kernels of ours in here, as a peer has none; `written_out`: nor torch's for whole sequences, so
+    that a recurrent net is the loop over tokens."""
+    names = ("usable", "runs_alone") if written_out else ("usable",)
+    ours = [module for name, module in list(sys.modules.items()) if name.startswith("theodolite.")]
+    before = [(module, name, vars(module)[name]) for module in ours for name in names if name in vars(module)]
+    try:
+        for module, name, _ in before:
+            setattr(module, name, _never)
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
+
+
+def _never(*_: object) -> bool:
+    return False
 
 
 class CompiledPeer:
@@ -84,9 +104,7 @@ class CompiledPeer:
         return [*self._weights.values(), *self._moments[0].values(), *self._moments[1].values(), self._number]
 
     def _steps(self, count: int) -> None:
-        """Recurrent nets are kept from kernels for whole sequences, which know no members."""
-        alone = [mock.patch(f"theodolite.nets.{net}.runs_alone", _never) for net in ("lstm", "rnn")]
-        with alone[0], alone[1]:
+        with plain_operations(written_out=True):
             for place, batch in enumerate(self._batches[:count]):
                 found = self._step(self._weights, *self._moments, self._number, batch.inputs, batch.targets, batch.mask)
                 self._losses[place].copy_(found)
@@ -146,7 +164,3 @@ def _step(pairing: Pairing, rule: Rule, rates: Rates, device: torch.device) -> C
         return found
 
     return step
-
-
-def _never(_: Tensor) -> bool:
-    return False

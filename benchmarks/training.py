@@ -29,14 +29,14 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor, nn
 
-from compiled_peer import PRECISIONS, precision_of
+from compiled_peer import PRECISIONS, plain_operations, precision_of
 from theodolite.nets.size import count_parameters, fit_budget
 from theodolite.tasks import Batch, Task, make_task
 from theodolite.training.evaluation import evaluate
@@ -71,25 +71,6 @@ class TorchLSTM(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.read(self.layers(x)[0])
-
-
-class WrittenOut(nn.Module):
-    """A recurrent net kept from torch's kernels for whole sequences: the loop over tokens that an ensemble runs."""
-
-    def __init__(self, net: nn.Module) -> None:
-        super().__init__()
-        self.net = net
-
-    def forward(self, x: Tensor) -> Tensor:
-        with (
-            mock.patch("theodolite.nets.lstm.runs_alone", _never),
-            mock.patch("theodolite.nets.rnn.runs_alone", _never),
-        ):
-            return self.net(x)
-
-
-def _never(_: Tensor) -> bool:
-    return False
 
 
 def paired(net: str, size: str) -> Pairing:
@@ -135,18 +116,21 @@ def rates(runs: dict[str, Run], device: torch.device, seconds: float) -> tuple[d
     return found, errors
 
 
-def loop(pairing: Pairing, module: nn.Module, fused: bool | None, device: torch.device) -> Run:
+def loop(
+    pairing: Pairing, module: nn.Module, fused: bool | None, device: torch.device, written_out: bool = False
+) -> Run:
     """Plain PyTorch. One net is trained: others would take as long."""
     batches, one_hot = drawn(pairing, 1, device), pairing.one_hot(device)
     module = module.to(device).train()
     optimiser = torch.optim.AdamW(module.parameters(), lr=RATES.lr, weight_decay=0.0, fused=fused)
 
     def run() -> int:
-        for batch in batches:
-            optimiser.zero_grad()
-            outputs = module(pairing.feed(batch.inputs[0], one_hot))
-            losses(pairing.task.spec, outputs[None], batch).sum().backward()
-            optimiser.step()
+        with plain_operations(written_out):
+            for batch in batches:
+                optimiser.zero_grad()
+                outputs = module(pairing.feed(batch.inputs[0], one_hot))
+                losses(pairing.task.spec, outputs[None], batch).sum().backward()
+                optimiser.step()
         return len(batches)
 
     return run
@@ -182,7 +166,7 @@ def loops(pairing: Pairing, device: torch.device) -> dict[str, Run]:
     for fused in (None, True):
         runs[f"loop {fused}"] = loop(pairing, pairing.build(0), fused, device)
         if pairing.name in ("rnn", "lstm"):
-            runs[f"loop_written_out {fused}"] = loop(pairing, WrittenOut(pairing.build(0)), fused, device)
+            runs[f"loop_written_out {fused}"] = loop(pairing, pairing.build(0), fused, device, written_out=True)
         if pairing.name == "lstm":
             spec = pairing.task.spec
             torch_lstm = TorchLSTM(spec.features, spec.outputs, pairing.shape["width"])
@@ -198,13 +182,21 @@ def compare(
     seconds: float,
     peers: Sequence[str],
     precisions: Sequence[str],
+    compiled: str | None,
 ) -> dict[str, Any]:
     pairing = paired(net, size)
     trial = try_sizes(pairing, RULE, ROWS, members, device)
     batching = trial.choose(members, graphs=device.type == "cuda")
+    with_compiler = replace(
+        batching if batching.batched else Batching(members, True, device.type == "cuda"), compiled=True
+    )
+    if compiled is not None:
+        batching = with_compiler if compiled == "yes" else replace(batching, compiled=False)
     modules, batches = [pairing.build(seed) for seed in range(members)], drawn(pairing, members, device)
     ours = {"float32": "ensemble", "tf32": "ensemble_tf32"}
     runs = {ours[kind]: ensemble(pairing, modules, batches, batching, device, kind) for kind in precisions}
+    if compiled == "both":
+        runs["ensemble_compiled"] = ensemble(pairing, modules, batches, with_compiler, device)
     if device.type == "cuda":
         runs["without_graphs"] = ensemble(pairing, modules, batches, Batching(batching.chunk, True), device)
     row: dict[str, Any] = {
@@ -238,7 +230,7 @@ def figures(found: dict[str, list[float]]) -> dict[str, float]:
     row = {kind: statistics.median(stretches) for kind, stretches in kinds.items()}
     for kind, theirs in kinds.items():
         ours = kinds.get("ensemble_tf32" if kind.endswith("_tf32") else "ensemble")
-        if ours is None or kind.startswith(("ensemble", "without")):
+        if ours is None or kind in ("ensemble", "ensemble_tf32", "without_graphs"):
             continue
         name = kind.replace("loop", "ratio") if kind.startswith("loop") else f"ratio_{kind}"
         row[name] = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
@@ -313,6 +305,7 @@ def main() -> None:
     parser.add_argument(
         "--evaluated", default="rnn,lstm,convolution,transformer", help="nets whose evaluation is timed"
     )
+    parser.add_argument("--compiled", choices=("yes", "no", "both"), help="our steps; as the trial finds unless given")
     parser.add_argument("--chomsky", action="store_true", help="only the nets of `reproduce chomsky`, and no peers")
     options = parser.parse_args()
     device = torch.device(options.device)
@@ -338,14 +331,15 @@ def main() -> None:
 
     if options.chomsky:
         nets = _names(options.nets or ",".join(CHOMSKY_NETS), CHOMSKY_NETS)
-        for row in chomsky(nets, options.members, device, options.seconds):
+        ways = {"yes": [True], "both": [False, True]}.get(options.compiled, [False])
+        for row in chomsky(nets, options.members, device, options.seconds, ways):
             add("chomsky", row, _chomsky_line(row))
     else:
         if cuda:
             results["ceilings"] = ceilings(device)
         for net, size in cells:
             members = options.members or (512 if cuda else 64)
-            row = compare(net, size, members, device, options.seconds, peers, precisions)
+            row = compare(net, size, members, device, options.seconds, peers, precisions, options.compiled)
             add("training", with_shares(row, results["ceilings"]) if cuda else row, _line(row))
         for net, size in itertools.product(_names(options.evaluated), SIZES):
             row = evaluation(net, size, 8 if cuda else 1, 8, device)

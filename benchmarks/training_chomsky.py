@@ -6,6 +6,7 @@ One checkout has one figure: to compare two, run `python benchmarks/training.py 
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,25 +32,29 @@ _WARM_UP = 256  # steps: every number of tokens comes twice, after which its ste
 _CAPTURING = 30.0  # seconds that may take on CUDA
 
 
-def chomsky(nets: Sequence[str], members: int | None, device: torch.device, seconds: float) -> Iterator[dict[str, Any]]:
-    """A row for every net and batch."""
-    for net in nets:
-        for batch in BATCHES:
-            row = {"net": net, "task": TASK, "batch": batch, "device": device.type}
-            try:
-                yield row | _measured(net, batch, members, device, seconds)
-            except Exception as error:
-                yield row | {"member_steps": None, "error": one_line(error)}
-            if device.type == "cuda":
-                torch.cuda.empty_cache()
+def chomsky(
+    nets: Sequence[str], members: int | None, device: torch.device, seconds: float, compiled: Sequence[bool] = (False,)
+) -> Iterator[dict[str, Any]]:
+    """A row for every net, batch and way to take a step."""
+    for net, batch, way in itertools.product(nets, BATCHES, compiled):
+        row = {"net": net, "task": TASK, "batch": batch, "device": device.type}
+        try:
+            yield row | _measured(net, batch, members, device, seconds, way)
+        except Exception as error:
+            yield row | {"member_steps": None, "error": one_line(error)}
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
 
 
-def _measured(net: str, batch: int, members: int | None, device: torch.device, seconds: float) -> dict[str, Any]:
+def _measured(
+    net: str, batch: int, members: int | None, device: torch.device, seconds: float, compiled: bool
+) -> dict[str, Any]:
     task = make_task(TASK, {"longest": LONGEST["full"], **TASK_ARGS.get(TASK, {})})
     pairing = pair(net, task, SHAPES["full"][net], max(UNSEEN["full"]))
     count = members or TRAINING["full"].seeds * len(RATES)
     specs = [MemberSpec(f"{net} {i}", i, Rates(RATES[i % len(RATES)])) for i in range(count)]
-    batching = Batching(count, batched=True, graphs=device.type == "cuda")  # all at once, as the table asks
+    way: dict[str, Any] = {"compiled": True} if compiled else {}  # older checkouts know nothing of it
+    batching = Batching(count, batched=True, graphs=device.type == "cuda", **way)  # all at once, as the table asks
     session = Session(pairing, specs, Schedule(_STEPS, batch, every=_STEPS), RULE, batching, device)
     warm, warm_up = _train(session, _CAPTURING if device.type == "cuda" else seconds, _WARM_UP)
     steps, spent = _train(session, seconds)
