@@ -21,8 +21,11 @@ from timing import hardware
 
 ATTENTION = [(512, 32, 4, 20, 4), (512, 32, 4, 20, 13), (30, 128, 8, 40, 8), (30, 128, 8, 80, 8), (30, 64, 4, 40, 32)]
 RECURRENCE = [(30, 64, 4, 40, 16), (512, 32, 4, 20, 8)]  # members, rows, heads, tokens, width
-OF_ATTENTION = [(4, 1), (4, 2), (8, 1), (2, 1), (2, 2)]  # warps of a program, vectors of a thread
-OF_RECURRENCE = [(1, 1), (1, 2), (2, 1), (4, 1)]
+OF_ATTENTION = [
+    *(attention.Settings(False, warps, vectors) for warps, vectors in ((4, 1), (4, 2), (8, 1), (2, 1))),
+    *(attention.Settings(True, warps) for warps in (1, 2, 4)),
+]
+OF_RECURRENCE = [(1, 1), (1, 2), (2, 1), (4, 1)]  # warps of a program, vectors of a thread
 SECONDS = 80
 REPEATS = 20
 DEVICE = torch.device("cuda")
@@ -76,14 +79,16 @@ def report(label: str, forms: dict[str, tuple[Run, Run]], true: tuple[Tensor, ..
         torch.cuda.empty_cache()
 
 
-def with_settings(module: Any, warps: int, vectors: int, run: Run) -> Run:
+def with_one(module: Any, name: str, other: Any, run: Run) -> Run:
+    """The same with another value of one name of the module."""
+
     def set_and_run() -> tuple[Tensor, ...]:
-        before = module.SETTINGS
-        module.SETTINGS = {"warps": warps, "vectors": vectors}
+        before = getattr(module, name)
+        setattr(module, name, other)
         try:
             return run()
         finally:
-            module.SETTINGS = before
+            setattr(module, name, before)
 
     return set_and_run
 
@@ -131,12 +136,19 @@ def attentions(members: int, rows: int, heads: int, tokens: int, width: int, beg
     projected.requires_grad_()
     both, forward = passes([projected], of(attention.attend), toward)
     forms = {
+        "fused, as chosen": (both, forward),
         "written out": passes([projected], of(written_out), toward),
         "scaled_dot_product_attention": passes([projected], of(scaled_dot_product_attention), toward),
     }
     for chosen in OF_ATTENTION:
-        name = f"fused, warps {chosen[0]}, vectors {chosen[1]}"
-        forms[name] = tuple(with_settings(attention, *chosen, run) for run in (both, forward))  # pyright: ignore[reportArgumentType]
+        kind = (
+            f"tiles, warps {chosen.warps}" if chosen.tiles else f"rows, warps {chosen.warps}, vectors {chosen.vectors}"
+        )
+
+        def always(*_: Tensor, chosen: attention.Settings = chosen) -> attention.Settings:
+            return chosen
+
+        forms[kind] = (with_one(attention, "settings", always, both), with_one(attention, "settings", always, forward))
     report(f"attention, causal: {members}×{rows}×{heads} heads, {tokens} tokens, width {width}", forms, true, begun)
 
 
@@ -157,10 +169,11 @@ def recurrences(members: int, rows: int, heads: int, tokens: int, width: int, de
         return scan.recur(query, key, value, rest[0] if delta else None, rest[-1])
 
     both, forward = passes(entering, fused, toward)
-    forms = {"in chunks": passes(entering, in_chunks, toward)}
-    for chosen in OF_RECURRENCE:
-        name = f"fused, warps {chosen[0]}, vectors {chosen[1]}"
-        forms[name] = tuple(with_settings(scan, *chosen, run) for run in (both, forward))  # pyright: ignore[reportArgumentType]
+    forms = {"in chunks": passes(entering, in_chunks, toward), "fused, as chosen": (both, forward)}
+    for warps, vectors in OF_RECURRENCE:
+        chosen = {"warps": warps, "vectors": vectors}
+        runs = (with_one(scan, "SETTINGS", chosen, run) for run in (both, forward))
+        forms[f"rows, warps {warps}, vectors {vectors}"] = next(runs), next(runs)
     kind = "delta rule" if delta else "decaying sum"
     report(f"{kind}: {members}×{rows}×{heads} heads, {tokens} tokens, width {width}", forms, true, begun)
 

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.func import functional_call, grad, jvp, stack_module_state, vmap
 from torch.nn.functional import scaled_dot_product_attention
 
-from theodolite.kernels.attention import attend
+from theodolite.kernels import attention
+from theodolite.kernels.attention import Settings, attend
 from theodolite.nets import nets
 
 from .interpreted import mend_interpreter
@@ -40,6 +41,17 @@ def distance(found: Tensor, true: Tensor) -> float:
     return ((found.double() - true).norm() / true.norm().clamp(min=1e-12)).item()
 
 
+def compare_all(device: torch.device, shapes: list[tuple[int, ...]]) -> dict[str, float]:
+    """As the kernels are chosen, and those over rows where others would be."""
+    found, chosen = compare(device, shapes), attention.settings
+    try:
+        attention.settings = lambda *_: Settings(tiles=False, warps=4)
+        by_rows = compare(device, [shape for shape in shapes if shape[-1] >= 12])
+    finally:
+        attention.settings = chosen
+    return {**found, **{f"{case}, by rows": error for case, error in by_rows.items()}}
+
+
 def compare(device: torch.device, shapes: list[tuple[int, ...]]) -> dict[str, float]:
     """Relative errors of the result and of its gradient at the projection."""
     draw, found = torch.Generator().manual_seed(0), {}
@@ -64,20 +76,21 @@ def compare(device: torch.device, shapes: list[tuple[int, ...]]) -> dict[str, fl
     return found
 
 
-def strange(device: torch.device) -> dict[str, float]:
+def strange(device: torch.device, width: int) -> dict[str, float]:
     """Entries that are NaN here or in the written-out form alone, and gradients at hidden keys that are not 0."""
     draw = torch.Generator().manual_seed(1)
-    query, key, value = (torch.randn(1, 2, 6, 4, generator=draw).to(device) for _ in range(3))
+    query, key, value = (torch.randn(1, 2, 6, width, generator=draw).to(device) for _ in range(3))
     query[0, 0, 2], query[0, 1, 4, 1] = math.nan, math.inf
+    key[:, :, :, 1] = key[:, :, :, 1].abs()
     bias = torch.zeros(6, 6, device=device)
     bias[:, 5], bias[3] = -math.inf, -math.inf
     seen = value.clone().requires_grad_()
-    weights = torch.softmax(query / 2 @ key.mT + bias, dim=-1)
+    weights = torch.softmax(query / math.sqrt(width) @ key.mT + bias, dim=-1)
     y = attend(query, key, seen, bias)
-    (slope,) = torch.autograd.grad(y[:, :, :2].sum(), seen)
+    (slope,) = torch.autograd.grad(attend(query[:, :, :2], key, seen, bias[:2]).sum(), seen)
     return {
-        "not a number": (y.isnan() != (weights @ value).isnan()).sum().item(),
-        "hidden keys": torch.count_nonzero(torch.nan_to_num(slope)[:, :, 5]).item(),
+        f"not a number, width {width}": (y.isnan() != (weights @ value).isnan()).sum().item(),
+        f"hidden keys, width {width}": torch.count_nonzero(slope[:, :, 5]).item(),
     }
 
 
@@ -116,4 +129,4 @@ def through_nets(device: torch.device, members: int, batch: int, tokens: int, wi
 
 if __name__ == "__main__":
     mend_interpreter()
-    print(json.dumps({**compare(CPU, SHAPES), **strange(CPU), **through_nets(CPU, 2, 2, 5, 8)}))
+    print(json.dumps(compare_all(CPU, SHAPES) | strange(CPU, 4) | strange(CPU, 16) | through_nets(CPU, 2, 2, 5, 8)))

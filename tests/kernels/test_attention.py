@@ -20,6 +20,6 @@ def test_in_the_interpreter():
 @pytest.mark.gpu
 def test_on_the_gpu():
     device = torch.device("cuda")
-    found = cases.compare(device, cases.SHAPES + LARGE) | cases.strange(device)
+    found = cases.compare_all(device, cases.SHAPES + LARGE) | cases.strange(device, 4) | cases.strange(device, 16)
     found |= cases.through_nets(device, 3, 8, 20, 32)
     assert not {case: error for case, error in found.items() if error > 1e-5}
