@@ -41,14 +41,14 @@ class Size(NamedTuple):
 
 
 SIZES = [Size(512, 32, 20, 16), Size(512, 32, 20, 122), Size(30, 128, 40, 256), Size(30, 32, 40, 256)]
-SMALL = [Tiles(32, 16, 16, True, 4, 2), Tiles(32, 16, 16, True, 2, 1), Tiles(16, 16, 16, True, 4, 1)]
+SMALL = [Tiles(32, 16, 16, True, 2, 2), Tiles(16, 16, 16, True, 4, 2), Tiles(16, 16, 16, True, 1, 1)]
 LARGE = [
     Tiles(32, 64, 32, False, 8, 3),
     Tiles(32, 64, 32, False, 4, 3),
     Tiles(16, 64, 32, False, 4, 3),
+    Tiles(32, 64, 32, False, 8, 4),
     Tiles(32, 128, 16, False, 8, 3),
     Tiles(64, 64, 32, False, 8, 3),
-    Tiles(32, 64, 32, False, 8, 4),
 ]
 
 

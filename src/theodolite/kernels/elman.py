@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from theodolite.kernels.tiles import add_product, load_tile, store_tile, tanh
+from theodolite.kernels.tiles import add_product, load_row, load_tile, store_tile, tanh
 
 
 @triton.jit
@@ -31,6 +31,7 @@ def _activation_backward(grad, hidden, BOUNDED: tl.constexpr):
 @triton.jit(do_not_specialize=["rows", "tokens"])
 def forward(
     entering,
+    bias,
     across,
     states,
     kept,
@@ -40,6 +41,7 @@ def forward(
     entering_member,
     entering_token,
     entering_row,
+    bias_member,
     across_member,
     ACROSS_OUT: tl.constexpr,
     ACROSS_IN: tl.constexpr,
@@ -58,14 +60,16 @@ def forward(
     row = tl.program_id(0) % blocks * ROWS + tl.arange(0, ROWS)
     token_states = rows.to(tl.int64) * WIDTH
     entering += member * entering_member
+    bias += member * bias_member
     across += member * across_member
     states += member * tokens * token_states
     if RESIDENT:
         column = tl.arange(0, COLUMNS)
         weight = load_tile(across, column, column, ACROSS_IN, ACROSS_OUT, WIDTH, WIDTH)
+        shift = load_row(bias, column, WIDTH)
         hidden = tl.zeros((ROWS, COLUMNS), tl.float32)
         for _ in range(tokens):
-            total = load_tile(entering, row, column, entering_row, 1, rows, WIDTH)
+            total = load_tile(entering, row, column, entering_row, 1, rows, WIDTH) + shift
             hidden = _activation(add_product(total, hidden, weight, PRECISION), BOUNDED)
             store_tile(states, hidden, row, column, WIDTH, rows, WIDTH)
             entering += entering_token
@@ -77,7 +81,7 @@ def forward(
             started = tl.minimum(token, 1)
             for first in range(0, WIDTH, COLUMNS):
                 column = first + tl.arange(0, COLUMNS)
-                total = load_tile(entering, row, column, entering_row, 1, rows, WIDTH)
+                total = load_tile(entering, row, column, entering_row, 1, rows, WIDTH) + load_row(bias, column, WIDTH)
                 for start in range(0, started * WIDTH, INNER):
                     k = start + inner
                     hidden = load_tile(before, row, k, WIDTH, 1, rows, WIDTH)

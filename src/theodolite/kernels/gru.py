@@ -10,7 +10,25 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from theodolite.kernels.tiles import add_product, load_four, load_three, load_tile, store_four, store_tile, tanh
+from theodolite.kernels.tiles import (
+    add_product,
+    load_four,
+    load_row,
+    load_three,
+    load_tile,
+    store_four,
+    store_tile,
+    tanh,
+)
+
+
+@triton.jit
+def _biases(bias, column, WIDTH: tl.constexpr):
+    return (
+        load_row(bias, column, WIDTH),
+        load_row(bias + WIDTH, column, WIDTH),
+        load_row(bias + 2 * WIDTH, column, WIDTH),
+    )
 
 
 @triton.jit
@@ -46,6 +64,7 @@ def _store_grads(entering_grad, given_grad, reset, update, candidate, given, row
 @triton.jit(do_not_specialize=["rows", "tokens"])
 def forward(
     entering,
+    bias,
     across,
     states,
     kept,
@@ -55,6 +74,7 @@ def forward(
     entering_member,
     entering_token,
     entering_row,
+    bias_member,
     across_member,
     ACROSS_OUT: tl.constexpr,
     ACROSS_IN: tl.constexpr,
@@ -72,6 +92,7 @@ def forward(
     row = tl.program_id(0) % blocks * ROWS + tl.arange(0, ROWS)
     token_states = rows.to(tl.int64) * WIDTH
     entering += member * entering_member
+    bias += member * bias_member
     across += member * across_member
     states += member * tokens * token_states
     if KEEP:
@@ -82,9 +103,11 @@ def forward(
         to_reset, to_update, to_candidate = load_three(
             across, column, column, ACROSS_IN, ACROSS_OUT, GATE, WIDTH, WIDTH
         )
+        for_reset, for_update, for_candidate = _biases(bias, column, WIDTH)
         hidden = tl.zeros((ROWS, COLUMNS), tl.float32)
         for _ in range(tokens):
             reset, update, candidate = load_three(entering, row, column, entering_row, 1, WIDTH, rows, WIDTH)
+            reset, update, candidate = reset + for_reset, update + for_update, candidate + for_candidate
             reset = add_product(reset, hidden, to_reset, PRECISION)
             update = add_product(update, hidden, to_update, PRECISION)
             given = add_product(tl.zeros((ROWS, COLUMNS), tl.float32), hidden, to_candidate, PRECISION)
@@ -103,6 +126,8 @@ def forward(
             for first in range(0, WIDTH, COLUMNS):
                 column = first + tl.arange(0, COLUMNS)
                 reset, update, candidate = load_three(entering, row, column, entering_row, 1, WIDTH, rows, WIDTH)
+                for_reset, for_update, for_candidate = _biases(bias, column, WIDTH)
+                reset, update, candidate = reset + for_reset, update + for_update, candidate + for_candidate
                 given = tl.zeros((ROWS, COLUMNS), tl.float32)
                 for start in range(0, started * WIDTH, INNER):
                     k = start + inner

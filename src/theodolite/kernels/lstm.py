@@ -9,7 +9,17 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from theodolite.kernels.tiles import add_product, load_four, load_tile, store_four, store_tile, tanh
+from theodolite.kernels.tiles import add_product, load_four, load_row, load_tile, store_four, store_tile, tanh
+
+
+@triton.jit
+def _biases(bias, column, WIDTH: tl.constexpr):
+    return (
+        load_row(bias, column, WIDTH),
+        load_row(bias + WIDTH, column, WIDTH),
+        load_row(bias + 2 * WIDTH, column, WIDTH),
+        load_row(bias + 3 * WIDTH, column, WIDTH),
+    )
 
 
 @triton.jit
@@ -37,6 +47,7 @@ def _cell_backward(hidden_grad, cell_grad, forget, enter, out, candidate, cell, 
 @triton.jit(do_not_specialize=["rows", "tokens"])
 def forward(
     entering,
+    bias,
     across,
     states,
     kept,
@@ -46,6 +57,7 @@ def forward(
     entering_member,
     entering_token,
     entering_row,
+    bias_member,
     across_member,
     ACROSS_OUT: tl.constexpr,
     ACROSS_IN: tl.constexpr,
@@ -61,6 +73,7 @@ def forward(
     member = (tl.program_id(0) // blocks).to(tl.int64)
     row = tl.program_id(0) % blocks * ROWS + tl.arange(0, ROWS)
     entering += member * entering_member
+    bias += member * bias_member
     across += member * across_member
     states += member * tokens * rows * WIDTH
     GATE: tl.constexpr = WIDTH * ACROSS_OUT
@@ -72,10 +85,17 @@ def forward(
         to_forget, to_input, to_output, to_candidate = load_four(
             across, column, column, ACROSS_IN, ACROSS_OUT, GATE, WIDTH, WIDTH
         )
+        for_forget, for_input, for_output, for_candidate = _biases(bias, column, WIDTH)
         hidden = tl.zeros((ROWS, COLUMNS), tl.float32)
         cell = tl.zeros((ROWS, COLUMNS), tl.float32)
         for _ in range(tokens):
             forget, enter, out, candidate = load_four(entering, row, column, entering_row, 1, WIDTH, rows, WIDTH)
+            forget, enter, out, candidate = (
+                forget + for_forget,
+                enter + for_input,
+                out + for_output,
+                candidate + for_candidate,
+            )
             forget = add_product(forget, hidden, to_forget, PRECISION)
             enter = add_product(enter, hidden, to_input, PRECISION)
             out = add_product(out, hidden, to_output, PRECISION)
@@ -96,6 +116,13 @@ def forward(
             for first in range(0, WIDTH, COLUMNS):
                 column = first + tl.arange(0, COLUMNS)
                 forget, enter, out, candidate = load_four(entering, row, column, entering_row, 1, WIDTH, rows, WIDTH)
+                for_forget, for_input, for_output, for_candidate = _biases(bias, column, WIDTH)
+                forget, enter, out, candidate = (
+                    forget + for_forget,
+                    enter + for_input,
+                    out + for_output,
+                    candidate + for_candidate,
+                )
                 for start in range(0, started * WIDTH, INNER):
                     k = start + inner
                     hidden = load_tile(before, row, k, WIDTH, 1, rows, WIDTH)

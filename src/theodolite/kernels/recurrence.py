@@ -38,11 +38,12 @@ class Tiles:
 
 
 def tiles(members: int, rows: int, width: int) -> Tiles:
-    """As many rows as leave two programs for each of some 132 processors; weights stay where registers hold them."""
-    block = next((b for b in (32,) if rows > 16 and members * -(-rows // b) >= 240), 16)
+    """Small weights stay on the chip. For others, as many rows as leave a program for most of some 132 processors,
+    since every program reads all weights at every token; where two programs share a processor, half the warps each."""
     if width <= 32:
-        return Tiles(block, 16 if width <= 16 else 32, 16, True, 4, 1)
-    return Tiles(block, 64, 32, False, 4, 3)
+        return Tiles(16, 16, 16, True, 1, 2) if width <= 16 else Tiles(16, 32, 16, True, 4, 2)
+    block = 32 if rows > 16 and members * -(-rows // 32) >= 100 else 16
+    return Tiles(block, 64, 32, False, 4 if members * -(-rows // block) > 132 else 8, 3)
 
 
 def over_time(
@@ -50,9 +51,9 @@ def over_time(
 ) -> Float[Tensor, "row token width"]:
     """The states of all tokens from a zero state: `into` is applied to what enters, `across` to the state before."""
     rows, tokens = x.shape[:2]
-    entering = into(x.transpose(0, 1).flatten(0, 1))  # flat, so that members are one product each, not one per token
-    keep = torch.is_grad_enabled()
-    states, _ = _OverTime.apply(entering.unflatten(0, (tokens, rows)), across.weight, cell, keep, precision())
+    entering = x.transpose(0, 1).flatten(0, 1) @ into.weight.mT  # flat: one product for each member, not for each token
+    entering, keep = entering.unflatten(0, (tokens, rows)), torch.is_grad_enabled()
+    states, _ = _OverTime.apply(entering, into.bias, across.weight, cell, keep, precision())
     return states.transpose(0, 1)
 
 
@@ -60,12 +61,14 @@ class _OverTime(torch.autograd.Function):
     """Any axes in front of entering and across are members."""
 
     @staticmethod
-    def forward(entering: Tensor, across: Tensor, cell: Cell, keep: bool, multiplied: str) -> tuple[Tensor, Tensor]:
-        return _forward(entering, across, cell, keep, multiplied)
+    def forward(
+        entering: Tensor, bias: Tensor, across: Tensor, cell: Cell, keep: bool, multiplied: str
+    ) -> tuple[Tensor, Tensor]:
+        return _forward(entering, bias, across, cell, keep, multiplied)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        _, across, ctx.cell, _, ctx.multiplied = inputs
+        _, _, across, ctx.cell, _, ctx.multiplied = inputs
         states, kept = output
         ctx.mark_non_differentiable(kept)
         ctx.set_materialize_grads(False)
@@ -74,10 +77,10 @@ class _OverTime(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         if grad_outputs[0] is None:
-            return (None,) * 5
+            return (None,) * 6
         across, states, kept = ctx.saved_tensors
         entering_grad, across_grad = _Backward.apply(grad_outputs[0], across, states, kept, ctx.cell, ctx.multiplied)
-        return entering_grad, across_grad, None, None, None
+        return entering_grad, entering_grad.sum(dim=(-3, -2), dtype=across.dtype), across_grad, None, None, None
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
@@ -113,7 +116,9 @@ class _Backward(torch.autograd.Function):
         return _Backward.apply(*members_first(info, in_dims, *args)), (0, 0)
 
 
-def _forward_shapes(entering: Tensor, across: Tensor, cell: Cell, keep: bool, multiplied: str) -> tuple[Tensor, Tensor]:
+def _forward_shapes(
+    entering: Tensor, bias: Tensor, across: Tensor, cell: Cell, keep: bool, multiplied: str
+) -> tuple[Tensor, Tensor]:
     *lead, tokens, rows, _ = entering.shape
     width = across.shape[-1]
     states = entering.new_empty(*lead, tokens, rows, width)
@@ -130,15 +135,18 @@ def _backward_shapes(
     )
 
 
-def _run_forward(entering: Tensor, across: Tensor, cell: Cell, keep: bool, multiplied: str) -> tuple[Tensor, Tensor]:
-    states, kept = _forward_shapes(entering, across, cell, keep, multiplied)
-    entering, across = _flat(entering, 3), _flat(across, 2)
+def _run_forward(
+    entering: Tensor, bias: Tensor, across: Tensor, cell: Cell, keep: bool, multiplied: str
+) -> tuple[Tensor, Tensor]:
+    states, kept = _forward_shapes(entering, bias, across, cell, keep, multiplied)
+    entering, bias, across = _flat(entering, 3), _flat(bias, 1), _flat(across, 2)
     members, tokens, rows, _ = entering.shape
     width = across.shape[-1]
     chosen = tiles(members, rows, width)
     carried = entering.new_empty(0 if chosen.resident else members * rows * width, dtype=torch.float32)
     import_module(f"theodolite.kernels.{_MODULES[cell]}").forward[(members * -(-rows // chosen.rows),)](
-        entering, across, states, kept, carried, rows, tokens, *entering.stride()[:3], *across.stride(),
+        entering, bias, across, states, kept, carried, rows, tokens,
+        *entering.stride()[:3], bias.stride(0), *across.stride(),
         WIDTH=width, **_constants(chosen, cell), KEEP=keep, PRECISION=multiplied,
     )  # fmt: skip
     return states, kept
@@ -173,7 +181,7 @@ def _constants(chosen: Tiles, cell: Cell) -> dict[str, Any]:
 
 
 _forward = declare(
-    "recurrence(Tensor entering, Tensor across, str cell, bool keep, str precision) -> (Tensor, Tensor)",
+    "recurrence(Tensor entering, Tensor bias, Tensor across, str cell, bool keep, str precision) -> (Tensor, Tensor)",
     _run_forward,
     _forward_shapes,
 )

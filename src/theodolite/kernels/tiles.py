@@ -15,6 +15,12 @@ def load_tile(base, rows, columns, row_stride, column_stride, row_end, column_en
 
 
 @triton.jit
+def load_row(base, columns, column_end):
+    """float32, 0 outside, one row to be added to a tile."""
+    return tl.load(base + columns, mask=columns < column_end, other=0.0).to(tl.float32)[None, :]
+
+
+@triton.jit
 def store_tile(base, tile, rows, columns, row_stride, row_end, column_end):
     inside = (rows[:, None] < row_end) & (columns[None, :] < column_end)
     tl.store(base + rows[:, None] * row_stride + columns[None, :], tile.to(base.dtype.element_ty), mask=inside)
@@ -51,10 +57,23 @@ def store_four(base, first, second, third, fourth, rows, columns, row_stride, ro
 
 
 @triton.jit
+def _split(x):
+    """x as a TF32 number, the nearest, and what is left, of which TF32 holds all but a 2⁻²³ of x."""
+    nearest = ((x.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
+    return nearest, x - nearest
+
+
+@triton.jit
 def add_product(total, left, right, PRECISION: tl.constexpr):
     """total + left·right, multiplied as `launch.precision` says."""
     if PRECISION == "bf16":
         return tl.dot(left.to(tl.bfloat16), right.to(tl.bfloat16), total)
+    elif PRECISION == "tf32x3":
+        left_near, left_rest = _split(left)
+        right_near, right_rest = _split(right)
+        total = tl.dot(left_rest, right_near, total, input_precision="tf32")
+        total = tl.dot(left_near, right_rest, total, input_precision="tf32")
+        return tl.dot(left_near, right_near, total, input_precision="tf32")
     else:
         return tl.dot(left, right, total, input_precision=PRECISION)
 
