@@ -18,8 +18,13 @@ FEATURES = 3
 SMALL: list[tuple[str, dict[str, Any], tuple[int, int, int]]] = [
     ("stack-rnn", {"width": 5, "cell": 3}, (2, 3, 1)),
     ("stack-rnn", {"width": 16, "cell": 8, "activation": "tanh"}, (1, 17, 2)),
-    ("stack-rnn", {"width": 24, "cell": 2, "stack": 2, "activation": "tanh", "depth": 2}, (2, 2, 8)),
-    ("stack-rnn", {"width": 40, "cell": 15, "activation": "tanh"}, (1, 3, 9)),
+    ("stack-rnn", {"width": 24, "cell": 2, "stack": 2, "activation": "tanh"}, (2, 2, 7)),
+    ("stack-rnn", {"width": 40, "cell": 15}, (1, 3, 6)),
+    ("tape-rnn", {"width": 5, "cell": 3}, (2, 3, 1)),
+    ("tape-rnn", {"width": 16, "cell": 8, "activation": "tanh"}, (1, 17, 2)),
+    ("tape-rnn", {"width": 40, "cell": 3, "write_layers": 2}, (2, 3, 5)),
+    ("tape-rnn", {"width": 8, "cell": 2, "write_layers": 1, "jump": 2, "tape": 9, "activation": "tanh"}, (1, 2, 6)),
+    ("tape-rnn", {"width": 8, "cell": 12, "write_layers": 3}, (1, 2, 4)),
 ]
 
 
@@ -51,7 +56,7 @@ def errors(name: str, arguments: dict[str, Any], size: tuple[int, int, int], dev
 def example_error(name: str, device: str) -> float:
     """Of the gradients of every example alone: the gradient inside, batched."""
     torch.manual_seed(2)
-    net, x = nets[name].build(features=FEATURES, outputs=1, width=6).to(device), torch.randn(3, 5, FEATURES)
+    net, x = nets[name].build(features=FEATURES, outputs=1, width=6).to(device), torch.randn(2, 3, FEATURES)
 
     def found(kind: torch.dtype) -> Tensor:
         own = {n: p.detach() for n, p in net.to(kind).named_parameters()}

@@ -14,6 +14,10 @@ LARGE = [
     ("stack-rnn", {"width": 256, "activation": "tanh"}, (30, 128, 7)),
     ("stack-rnn", {"width": 512}, (2, 17, 5)),
     ("stack-rnn", {"width": 122, "stack": 7}, (8, 33, 60)),
+    ("tape-rnn", {"width": 256, "write_layers": 2}, (5, 32, 40)),
+    ("tape-rnn", {"width": 256, "write_layers": 2, "activation": "tanh"}, (30, 128, 7)),
+    ("tape-rnn", {"width": 512}, (2, 17, 5)),
+    ("tape-rnn", {"width": 122, "tape": 21, "jump": 4, "write_layers": 1}, (8, 33, 60)),
 ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-PROGRAMS = 120  # about as many as a large chip has multiprocessors
+PROGRAMS = 132  # at work at once: the multiprocessors of an H200
 SPAN = 2048  # numbers of a program's memories that are moved at once
 
 
@@ -26,8 +26,9 @@ class Tiling:
 
 
 def tiling(members: int, rows: int, width: int) -> Tiling:
-    """Blocks of rows as large as they can be with the whole chip at work: every block reads all weights."""
-    block = next((size for size in (32, 16) if members * -(-rows // size) >= PROGRAMS), 16)
+    """Small blocks of rows where all are at work at once, a program on every multiprocessor; else larger ones, since
+    every block reads all weights."""
+    block = 16 if members * -(-rows // 16) <= PROGRAMS else 32
     whole = padded(width)
     inner = min(whole, 32 if whole <= 256 else 16)
     return Tiling(block, inner, 8 if whole > 64 else 4, 3)
@@ -38,9 +39,9 @@ def padded(size: int) -> int:
     return max(16, 1 << (size - 1).bit_length())
 
 
-def options(at: Tiling) -> dict[str, Any]:
+def options(at: Tiling, **more: Any) -> dict[str, Any]:
     sizes = {"ROWS": at.rows, "INNER": at.inner, "SPAN": SPAN // at.rows}
-    return {**sizes, "num_warps": at.warps, "num_stages": at.stages}
+    return {**more, **sizes, "num_warps": at.warps, "num_stages": at.stages}
 
 
 def over_tokens(one: Tensor, other: Tensor, precision: str) -> Tensor:

@@ -140,8 +140,7 @@ def _forward(
         *(entering, across, heads, bias, hidden, read, doing, held),
         *(tokens, rows, cells, total, half),
         **_constants(across, heads, activation, precision),
-        **options(tiled),
-        **{"KEEP": keep},
+        **options(tiled, KEEP=keep),
     )
     return made
 

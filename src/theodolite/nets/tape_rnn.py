@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Bool, Complex, Float, Int
 from torch import Tensor, nn
 
+from theodolite.kernels.launch import usable
+from theodolite.kernels.tape import Writer, tape_over_time
 from theodolite.nets.contract import Symmetry, positive, register_trained
 from theodolite.nets.parts.recurrent import (
     Controller,
@@ -51,6 +53,10 @@ class Circle:
         own = (twice <= sizes[:, None]).double() * (2 - ((k == 0) | (twice == sizes[:, None])).double())
         return cls(turns.to(like.dtype), (own / sizes[:, None]).to(like.dtype)[:, None])
 
+    def forth(self) -> Float[Tensor, "batch 4 k"]:
+        """The cosines and sines of a step and of a jump forward; those back are their conjugates."""
+        return self.turns[:, [1, 3]].unflatten(-1, (-1, 2)).mT.flatten(1, 2)
+
     def empty(self, cell: int) -> Complex[Tensor, "batch k cell"]:
         shape = (self.mean.shape[0], self.mean.shape[-1], cell, 2)
         return torch.view_as_complex(self.mean.new_zeros(shape))
@@ -83,6 +89,8 @@ class TapeLayer(nn.Module):
         self.writer = _writer(width, cell, write_layers) if write_layers else None
 
     def forward(self, x: Float[Tensor, "batch token feature"], circle: Circle) -> Float[Tensor, "batch token width"]:
+        if usable(x, self.control.across.weight):
+            return self.fused(x, circle)
         tokens = x.shape[1]
         hidden, read = x.new_zeros(x.shape[0], self.width), x.new_zeros(x.shape[0], self.cell)
         tape, states = circle.empty(self.cell), []
@@ -95,6 +103,14 @@ class TapeLayer(nn.Module):
                 tape = circle.move(circle.write(tape, value - read), torch.softmax(logits, dim=-1))
                 read = circle.read(tape)
         return torch.stack(states, dim=1)
+
+    def fused(self, x: Float[Tensor, "batch token feature"], circle: Circle) -> Float[Tensor, "batch token width"]:
+        """All tokens in one kernel."""
+        control, layers = self.control, [each for each in self.writer or () if isinstance(each, nn.Linear)]
+        given = control.into(x.transpose(0, 1)), control.across.weight, control.heads.weight, control.heads.bias
+        writer = Writer.of([(layer.weight, layer.bias) for layer in layers], control.across.weight)
+        made = tape_over_time(*given, writer, circle.forth(), circle.mean[:, 0], control.activation.__name__)
+        return made.transpose(0, 1)
 
 
 def _writer(width: int, cell: int, layers: int) -> nn.Sequential:
