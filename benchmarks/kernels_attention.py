@@ -25,7 +25,10 @@ OF_ATTENTION = [
     *(attention.Settings(False, warps, vectors) for warps, vectors in ((4, 1), (4, 2), (8, 1), (2, 1))),
     *(attention.Settings(True, warps) for warps in (1, 2, 4)),
 ]
-OF_RECURRENCE = [(1, 1), (1, 2), (2, 1), (4, 1)]  # warps of a program, vectors of a thread
+OF_RECURRENCE = [
+    scan.Settings(warps, vectors, stages)
+    for warps, vectors, stages in ((1, 1, 1), (1, 1, 2), (1, 1, 4), (1, 2, 3), (2, 1, 3), (4, 1, 3))
+]
 SECONDS = 80
 REPEATS = 20
 DEVICE = torch.device("cuda")
@@ -170,10 +173,9 @@ def recurrences(members: int, rows: int, heads: int, tokens: int, width: int, de
 
     both, forward = passes(entering, fused, toward)
     forms = {"in chunks": passes(entering, in_chunks, toward), "fused, as chosen": (both, forward)}
-    for warps, vectors in OF_RECURRENCE:
-        chosen = {"warps": warps, "vectors": vectors}
+    for chosen in OF_RECURRENCE:
         runs = (with_one(scan, "SETTINGS", chosen, run) for run in (both, forward))
-        forms[f"rows, warps {warps}, vectors {vectors}"] = next(runs), next(runs)
+        forms[f"warps {chosen.warps}, vectors {chosen.vectors}, stages {chosen.stages}"] = next(runs), next(runs)
     kind = "delta rule" if delta else "decaying sum"
     report(f"{kind}: {members}×{rows}×{heads} heads, {tokens} tokens, width {width}", forms, true, begun)
 

@@ -6,6 +6,7 @@ width). All arithmetic is float32. What is kept for the gradient is as large as 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -165,16 +166,28 @@ _backward = declare(
     _shapes_backward,
 )
 
-# Of a program and of a thread. A row's result is written at every token: one warp does so without waiting for others.
-SETTINGS = {"warps": 1, "vectors": 1}
+
+@dataclass(frozen=True)
+class Settings:
+    """Warps of a program, vectors of a thread, and how many tokens are on their way from memory at a time.
+
+    A row's result is written at every token: one warp does so without waiting for others.
+    """
+
+    warps: int = 1
+    vectors: int = 1
+    stages: int = 3
+
+
+SETTINGS = Settings()
 
 
 def _sizes(query: Tensor, key: Tensor, columns: int, width: int) -> dict[str, Any]:
     """Of a kernel with `columns` rows for every head, each with a vector of `width` numbers."""
-    heads, tokens = query.shape[-3:-1]
-    cut = tile(width, query.shape[:-3].numel() * heads * columns, **SETTINGS)
-    shape = {"batch": query.shape[-4], "heads": heads, "columns": columns, "tokens": tokens}
-    return {**cut, **shape, "steps": key.shape[-2] // tokens, "width": width}
+    batch, heads, tokens = query.shape[-4:-1]
+    cut = tile(width, query.shape[:-2].numel() * columns, SETTINGS.warps, SETTINGS.vectors)
+    shape = {"batch": batch, "heads": heads, "columns": columns, "tokens": tokens}
+    return {**cut, **shape, "steps": key.shape[-2] // tokens, "width": width, "STAGES": SETTINGS.stages}
 
 
 def _scalars(x: Tensor | None) -> tuple[Any, ...]:

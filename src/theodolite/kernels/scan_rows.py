@@ -22,7 +22,7 @@ def forward(
     q_ptr, qm, qb, qh, qt, k_ptr, km, kb, kh, kt, v_ptr, vm, vb, vh, vt,
     rate_ptr, rm, rb, rh, rt, decay_ptr, dm, db, dh, dt,
     out_ptr, left_ptr, total, batch, heads, columns, tokens,
-    steps: tl.constexpr, width: tl.constexpr,
+    steps: tl.constexpr, width: tl.constexpr, STAGES: tl.constexpr,
     WIDTH: tl.constexpr, VECTOR: tl.constexpr, ROWS: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """qᵀS after every token, and of every step what the rule found missing, v − kᵀαS, where it is asked for."""
@@ -36,7 +36,7 @@ def forward(
     first = (member * batch + item) * tokens * side + head * columns + column
     first_step = (member * batch + item) * (tokens * steps) * side + head * columns + column
     state = tl.zeros((ROWS, WIDTH), tl.float32)
-    for token in range(tokens):
+    for token in tl.range(0, tokens, num_stages=STAGES):
         if decay_ptr is not None:
             state *= tl.exp(tl.load(decay_ptr + (decay_start + token * dt)).to(tl.float32))[:, None]
         for within in tl.static_range(steps):
@@ -59,7 +59,7 @@ def at_values(
     q_ptr, qm, qb, qh, qt, k_ptr, km, kb, kh, kt, g_ptr, gm, gb, gh, gt,
     rate_ptr, rm, rb, rh, rt, decay_ptr, dm, db, dh, dt,
     du_ptr, total, batch, heads, columns, tokens,
-    steps: tl.constexpr, width: tl.constexpr,
+    steps: tl.constexpr, width: tl.constexpr, STAGES: tl.constexpr,
     WIDTH: tl.constexpr, VECTOR: tl.constexpr, ROWS: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """The gradient at u of every step; the state is a column of the gradient at S."""
@@ -72,7 +72,7 @@ def at_values(
     side = heads * columns
     first_step = (member * batch + item) * (tokens * steps) * side + head * columns + column
     state = tl.zeros((ROWS, WIDTH), tl.float32)
-    for later in range(tokens):
+    for later in tl.range(0, tokens, num_stages=STAGES):
         token = tokens - 1 - later
         q = vectors(q_ptr, tl.multiple_of(q_start + token * qt, VECTOR), width, WIDTH)
         state += q * tl.load(g_ptr + (g_start + token * gt)).to(tl.float32)[:, None]
@@ -92,7 +92,7 @@ def at_queries(
     k_ptr, km, kb, kh, kt, u_ptr, um, ub, uh, ut, g_ptr, gm, gb, gh, gt,
     rate_ptr, rm, rb, rh, rt, decay_ptr, dm, db, dh, dt,
     du_ptr, dq_ptr, met_ptr, total, batch, heads, columns, tokens,
-    steps: tl.constexpr, width: tl.constexpr,
+    steps: tl.constexpr, width: tl.constexpr, STAGES: tl.constexpr,
     WIDTH: tl.constexpr, VECTOR: tl.constexpr, ROWS: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """The gradient at queries, and of every step the product of αS with the gradient at u. `u_ptr` is u / β."""
@@ -108,7 +108,7 @@ def at_queries(
     first_step = sequence * (tokens * steps) * side + head * columns + column
     du_start = (sequence * (tokens * steps) * heads + head) * width
     state = tl.zeros((ROWS, WIDTH), tl.float32)
-    for token in range(tokens):
+    for token in tl.range(0, tokens, num_stages=STAGES):
         if decay_ptr is not None:
             state *= tl.exp(tl.load(decay_ptr + (decay_start + token * dt)).to(tl.float32))[:, None]
         for within in tl.static_range(steps):
@@ -129,7 +129,7 @@ def at_keys(
     q_ptr, qm, qb, qh, qt, k_ptr, km, kb, kh, kt, u_ptr, um, ub, uh, ut, g_ptr, gm, gb, gh, gt,
     rate_ptr, rm, rb, rh, rt, decay_ptr, dm, db, dh, dt,
     du_ptr, met_ptr, dk_ptr, total, batch, heads, columns, tokens,
-    steps: tl.constexpr, width: tl.constexpr,
+    steps: tl.constexpr, width: tl.constexpr, STAGES: tl.constexpr,
     WIDTH: tl.constexpr, VECTOR: tl.constexpr, ROWS: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """The gradient at keys; the state is a row of the gradient at S. `u_ptr` is u / β."""
@@ -145,7 +145,7 @@ def at_keys(
     first_step = sequence * (tokens * steps) * side + head * columns + column
     du_start = (sequence * (tokens * steps) * heads + head) * width
     state = tl.zeros((ROWS, WIDTH), tl.float32)
-    for later in range(tokens):
+    for later in tl.range(0, tokens, num_stages=STAGES):
         token = tokens - 1 - later
         g = vectors(g_ptr, tl.multiple_of(g_start + token * gt, VECTOR), width, WIDTH)
         state += tl.load(q_ptr + (q_start + token * qt)).to(tl.float32)[:, None] * g
