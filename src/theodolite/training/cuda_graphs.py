@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,6 +17,8 @@ Tensors = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class _Captured:
+    """`inputs`: of every part of a batch, those of all steps along the first axis."""
+
     graph: torch.cuda.CUDAGraph
     inputs: Tensors
 
@@ -40,38 +42,38 @@ class CapturedSteps:
         self._stream = _side_stream(device)
         self._refused = False
 
-    def run(self, kind: Hashable, inputs: Tensors, step: Callable[[Tensors], None]) -> None:
-        """`step` of these inputs; whatever else it reads must stay where it is in memory."""
-        key = (kind, *(t.shape for t in inputs))
+    def run(self, kind: Hashable, batches: Sequence[Tensors], steps: Callable[[Sequence[Tensors]], None]) -> None:
+        """`steps` of these batches, alike in shape; whatever else they read must stay where it is in memory."""
+        key = (kind, len(batches), *(t.shape for t in batches[0]))
         if self._refused or key not in self._seen:
             self._seen.add(key)
-            self._warm(inputs, step)
+            self._warm(batches, steps)
             return
         captured = self._graphs.get(key)
         if captured is None:
             try:
-                captured = self._graphs[key] = self._capture(inputs, step)
+                captured = self._graphs[key] = self._capture(batches, steps)
             except torch.OutOfMemoryError:
                 raise
             except RuntimeError as error:
                 logger.warning("this net's step cannot be captured as a CUDA graph (%s): going on without", error)
                 self._refused = True
-                self._warm(inputs, step)
+                self._warm(batches, steps)
                 return
-        if inputs:
-            torch._foreach_copy_(captured.inputs, inputs)  # pyright: ignore[reportPrivateImportUsage]
+        for number, held in enumerate(captured.inputs):
+            torch.stack([batch[number] for batch in batches], out=held)  # one kernel for all steps
         captured.graph.replay()
 
-    def _warm(self, inputs: Tensors, step: Callable[[Tensors], None]) -> None:
+    def _warm(self, batches: Sequence[Tensors], steps: Callable[[Sequence[Tensors]], None]) -> None:
         self._stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(self._stream):
-            step(inputs)
+            steps(batches)
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
-    def _capture(self, inputs: Tensors, step: Callable[[Tensors], None]) -> _Captured:
-        held = tuple(t.clone() for t in inputs)
+    def _capture(self, batches: Sequence[Tensors], steps: Callable[[Sequence[Tensors]], None]) -> _Captured:
+        held = tuple(torch.stack(parts) for parts in zip(*batches, strict=True))
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize(self._device)
         with torch.cuda.graph(graph, pool=self._pool):
-            step(held)
+            steps([tuple(part[number] for part in held) for number in range(len(batches))])
         return _Captured(graph, held)

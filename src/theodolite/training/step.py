@@ -61,11 +61,8 @@ class Step:
         """One step of members [start, stop) for each of the batches, which are alike in shape."""
         if self.captured is None:
             self._run(batches, start, stop)
-            return
-        parts = len(batches[0])
-        together = lambda flat: [flat[i : i + parts] for i in range(0, len(flat), parts)]
-        flat = tuple(tensor for batch in batches for tensor in batch)
-        self.captured.run((start, stop, parts), flat, lambda held: self._run(together(held), start, stop))
+        else:
+            self.captured.run((start, stop), batches, lambda held: self._run(held, start, stop))
 
     def _run(self, batches: Sequence[Tensors], start: int, stop: int) -> None:
         for batch in batches:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
+from theodolite.kernels.launch import declare
 from theodolite.nets.contract import choice, positive
 
 KINDS = ("none", "sinusoidal", "rotary", "alibi", "random-offset")
@@ -93,9 +94,25 @@ def distance_bias(tokens: int, heads: int, like: Tensor) -> Float[Tensor, "head 
 
 
 def rotation(tokens: int, width: int, like: Tensor) -> Turns:
-    """Cosine and sine of the turns for vectors of `width` numbers; an odd number's last entry is in no pair."""
+    """Cosine and sine of the turns for vectors of `width` numbers; an odd number's last entry is in no pair.
+
+    On a GPU one operation of its own: a compiler would compute the angles again for every row.
+    """
+    if like.is_cuda:
+        return _rotation(torch.empty(0, dtype=like.dtype, device=like.device), tokens, width)
+    return _turned(like, tokens, width)
+
+
+def _turned(like: Tensor, tokens: int, width: int) -> Turns:
     turned = angles(tokens, width // 2, width, like).unsqueeze(1)
     return turned.cos(), turned.sin()
+
+
+_rotation = declare(
+    "rotation(Tensor like, int tokens, int width) -> (Tensor, Tensor)",
+    _turned,
+    lambda like, tokens, width: (like.new_empty(tokens, 1, width // 2), like.new_empty(tokens, 1, width // 2)),
+)
 
 
 def rotate(
