@@ -11,7 +11,7 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 from theodolite.kernels.scan import recur
 from theodolite.nets import nets
-from theodolite.nets.parts.scan import decaying_sum, delta_rule
+from theodolite.nets.parts.scan import decaying_sum, delta_rule, diagonal_system
 
 from .interpreted import mend_interpreter
 
@@ -25,11 +25,13 @@ SHAPES = [
     (1, 1, 1, 3, 2, 1, True, True),
     (1, 2, 4, 13, 6, 3, True, False),
 ]
+DIAGONAL = [(2, 5, 3, 4), (9, 7, 5, 3), (1, 36, 2, 8), (3, 1, 2, 1)]  # batch, tokens, channels, states
 NETS = [
     ("delta-net", {"heads": 2}),
     ("delta-net", {"heads": 2, "gated": False, "negative": False}),
     ("delta-net", {"heads": 2, "products": 2}),
     ("state-space", {"heads": 2, "state": 4}),
+    ("state-space", {"selective": False, "state": 3}),
 ]
 
 
@@ -63,6 +65,25 @@ def compare(device: torch.device, shapes: list[tuple[int, ...]]) -> dict[str, fl
     return found
 
 
+def compare_diagonal(device: torch.device, shapes: list[tuple[int, ...]]) -> dict[str, float]:
+    """The same for diagonal systems; float64 goes by chunks."""
+    torch.manual_seed(0)
+    found = {}
+    for batch, tokens, channels, states in shapes:
+        modes = [torch.randn(channels, states) for _ in range(4)]
+        modes[0] = -0.3 * modes[0].abs()
+        entering = [each.to(device) for each in (torch.randn(batch, channels, tokens).transpose(1, 2), *modes)]
+        toward = torch.randn(batch, tokens, channels).to(device)
+        outcomes = []
+        for dtype in (torch.float32, torch.float64):
+            held = [each.to(dtype, copy=True).requires_grad_() for each in entering]
+            y = diagonal_system(*held)
+            outcomes.append([y, *torch.autograd.grad(y, held, toward.to(dtype))])
+        case = f"{batch}×{tokens}×{channels}×{states}, diagonal"
+        found[case] = max(distance(a, b) for a, b in zip(*outcomes, strict=True))
+    return found
+
+
 def through_nets(device: torch.device, members: int, batch: int, tokens: int, width: int) -> dict[str, float]:
     """An ensemble's outputs and gradients in float32, where kernels are used, and in float64, where they are not."""
     found = {}
@@ -92,4 +113,4 @@ def through_nets(device: torch.device, members: int, batch: int, tokens: int, wi
 
 if __name__ == "__main__":
     mend_interpreter()
-    print(json.dumps({**compare(CPU, SHAPES), **through_nets(CPU, 2, 2, 5, 8)}))
+    print(json.dumps(compare(CPU, SHAPES) | compare_diagonal(CPU, DIAGONAL) | through_nets(CPU, 2, 2, 5, 8)))

@@ -25,5 +25,7 @@ def test_in_the_interpreter():
 @pytest.mark.gpu
 def test_on_the_gpu():
     device = torch.device("cuda")
-    found = cases.compare(device, cases.SHAPES + LARGE) | cases.through_nets(device, 3, 8, 20, 32)
+    found = cases.compare(device, cases.SHAPES + LARGE)
+    found |= cases.compare_diagonal(device, [*cases.DIAGONAL, (64, 100, 32, 16)])
+    found |= cases.through_nets(device, 3, 8, 20, 32)
     assert not {case: error for case, error in found.items() if error > 1e-5}

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.kernels import launch
+from theodolite.kernels import diagonal, launch
 from theodolite.kernels import scan as fused
 
 CHUNK = 32  # steps of a chunk: products inside it grow with it, the number of steps from chunk to chunk shrinks
@@ -107,6 +107,9 @@ def diagonal_system(
 
     a = exp(`log_size` + i·`turn`), c = `real` + i·`imaginary`; complex numbers are pairs of real ones.
     """
+    if launch.usable(x, log_size, turn, real, imaginary):
+        modes = log_size.exp()
+        return diagonal.respond(x, modes * turn.cos(), modes * turn.sin(), real, imaginary)
     tokens = x.shape[1]
     size = min(chunk, tokens)
     missing = -tokens % size
