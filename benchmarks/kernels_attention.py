@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ from timing import hardware
 
 ATTENTION = [(512, 32, 4, 20, 4), (512, 32, 4, 20, 13), (30, 128, 8, 40, 8), (30, 128, 8, 80, 8), (30, 64, 4, 40, 32)]
 RECURRENCE = [(30, 64, 4, 40, 16), (512, 32, 4, 20, 8)]  # members, rows, heads, tokens, width
+SYSTEM = [(30, 64, 40, 64, 16), (512, 32, 20, 32, 16)]  # members, rows, tokens, channels, states
 OF_ATTENTION = [
     *(attention.Settings(False, warps, vectors) for warps, vectors in ((4, 1), (4, 2), (8, 1), (2, 1))),
     *(attention.Settings(True, warps) for warps in (1, 2, 4)),
@@ -34,6 +35,14 @@ REPEATS = 20
 DEVICE = torch.device("cuda")
 
 Run = Callable[[], tuple[Tensor, ...]]
+Forms = dict[str, tuple[Run, Run]]  # by name: forward and backward, and forward alone
+
+
+class Case(NamedTuple):
+    label: str
+    true: tuple[Tensor, ...]
+    forms: Forms
+    candidates: Forms  # the fused form with other settings
 
 
 def milliseconds(run: Run) -> float:
@@ -65,7 +74,7 @@ def error(found: tuple[Tensor, ...], true: tuple[Tensor, ...]) -> float:
     return max(((a - b).norm() / b.norm()).item() for a, b in pairs)
 
 
-def report(label: str, forms: dict[str, tuple[Run, Run]], true: tuple[Tensor, ...], begun: float) -> None:
+def report(label: str, forms: Forms, true: tuple[Tensor, ...], begun: float) -> None:
     """A row for every form, whether or not it can be run: forward alone, forward and backward, error."""
     print(f"\n{label}")
     for name, (both, forward) in forms.items():
@@ -122,7 +131,7 @@ def written_out(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tens
     return torch.softmax(transformer.logits(query, key) + bias, dim=-1) @ value
 
 
-def attentions(members: int, rows: int, heads: int, tokens: int, width: int, begun: float) -> None:
+def attentions(members: int, rows: int, heads: int, tokens: int, width: int) -> Case:
     projected, toward = (torch.randn(members * rows, tokens, n * heads * width, device=DEVICE) for n in (3, 1))
     place = torch.arange(tokens, device=DEVICE)
     hidden = torch.zeros(tokens, tokens, device=DEVICE).masked_fill(place[:, None] < place, -torch.inf)
@@ -143,6 +152,7 @@ def attentions(members: int, rows: int, heads: int, tokens: int, width: int, beg
         "written out": passes([projected], of(written_out), toward),
         "scaled_dot_product_attention": passes([projected], of(scaled_dot_product_attention), toward),
     }
+    candidates: Forms = {}
     for chosen in OF_ATTENTION:
         kind = (
             f"tiles, warps {chosen.warps}" if chosen.tiles else f"rows, warps {chosen.warps}, vectors {chosen.vectors}"
@@ -151,11 +161,15 @@ def attentions(members: int, rows: int, heads: int, tokens: int, width: int, beg
         def always(*_: Tensor, chosen: attention.Settings = chosen) -> attention.Settings:
             return chosen
 
-        forms[kind] = (with_one(attention, "settings", always, both), with_one(attention, "settings", always, forward))
-    report(f"attention, causal: {members}×{rows}×{heads} heads, {tokens} tokens, width {width}", forms, true, begun)
+        candidates[kind] = (
+            with_one(attention, "settings", always, both),
+            with_one(attention, "settings", always, forward),
+        )
+    label = f"attention, causal: {members}×{rows}×{heads} heads, {tokens} tokens, width {width}"
+    return Case(label, true, forms, candidates)
 
 
-def recurrences(members: int, rows: int, heads: int, tokens: int, width: int, delta: bool, begun: float) -> None:
+def recurrences(members: int, rows: int, heads: int, tokens: int, width: int, delta: bool) -> Case:
     shape = (members * rows, tokens, heads)
     entering = [torch.randn(*shape, width, device=DEVICE) for _ in range(3)]
     entering[:2] = [normalize(each, dim=-1) for each in entering[:2]]
@@ -173,11 +187,25 @@ def recurrences(members: int, rows: int, heads: int, tokens: int, width: int, de
 
     both, forward = passes(entering, fused, toward)
     forms = {"in chunks": passes(entering, in_chunks, toward), "fused, as chosen": (both, forward)}
+    candidates: Forms = {}
     for chosen in OF_RECURRENCE:
         runs = (with_one(scan, "SETTINGS", chosen, run) for run in (both, forward))
-        forms[f"warps {chosen.warps}, vectors {chosen.vectors}, stages {chosen.stages}"] = next(runs), next(runs)
+        candidates[f"warps {chosen.warps}, vectors {chosen.vectors}, stages {chosen.stages}"] = next(runs), next(runs)
     kind = "delta rule" if delta else "decaying sum"
-    report(f"{kind}: {members}×{rows}×{heads} heads, {tokens} tokens, width {width}", forms, true, begun)
+    return Case(f"{kind}: {members}×{rows}×{heads} heads, {tokens} tokens, width {width}", true, forms, candidates)
+
+
+def systems(members: int, rows: int, tokens: int, channels: int, states: int) -> Case:
+    x, toward = (torch.randn(members, rows, tokens, channels, device=DEVICE) for _ in range(2))
+    modes = [torch.randn(members, channels, states, device=DEVICE) for _ in range(4)]
+    modes[0] = -0.1 * modes[0].abs()
+    of_all = torch.vmap(chunked.diagonal_system)
+    in_chunks = without_kernels(of_all)
+    held = [each[:1].double().requires_grad_() for each in (x, *modes)]
+    true = passes(held, in_chunks, toward[:1].double())[0]()
+    entering = [each.requires_grad_() for each in (x, *modes)]
+    forms = {"in chunks": passes(entering, in_chunks, toward), "fused": passes(entering, of_all, toward)}
+    return Case(f"diagonal system: {members}×{rows}, {tokens} tokens, {channels}×{states} modes", true, forms, {})
 
 
 def main() -> None:
@@ -185,11 +213,14 @@ def main() -> None:
     torch.manual_seed(0)
     print(hardware(DEVICE))
     print("milliseconds of a forward pass alone, of forward and backward, and the worst relative error")
-    for shape in ATTENTION:
-        attentions(*shape, begun)
-    for shape in RECURRENCE:
-        for delta in (True, False):
-            recurrences(*shape, delta, begun)
+    cases = [attentions(*shape) for shape in ATTENTION]
+    cases += [recurrences(*shape, delta) for shape in RECURRENCE for delta in (True, False)]
+    cases += [systems(*shape) for shape in SYSTEM]
+    for case in cases:
+        report(case.label, case.forms, case.true, begun)
+    for case in cases:
+        if case.candidates:
+            report(f"other settings, {case.label}", case.candidates, case.true, begun)
     print(f"\n{time.perf_counter() - begun:.0f} s")
 
 
