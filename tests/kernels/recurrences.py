@@ -20,7 +20,9 @@ FEATURES = 3
 SMALL = [(2, 3, 4, 5), (1, 17, 1, 16), (1, 2, 3, 70)]  # members, rows, tokens, width
 
 
-def errors(cell: str, members: int, rows: int, tokens: int, width: int, device: str) -> dict[str, float]:
+def errors(
+    cell: str, members: int, rows: int, tokens: int, width: int, device: str, autocast: bool = False
+) -> dict[str, float]:
     """‖difference‖ / ‖truth‖ of the states and of each gradient, members batched as training batches them."""
     generator = torch.Generator().manual_seed(1)
     draw = lambda *shape: torch.randn(*shape, generator=generator)
@@ -32,10 +34,11 @@ def errors(cell: str, members: int, rows: int, tokens: int, width: int, device: 
 
     def found(kind: torch.dtype) -> dict[str, Tensor]:
         own = {n: t.to(device, kind).requires_grad_() for n, t in inputs.items()}
-        states = batched(layer.to(device, kind), own)
+        with torch.autocast(device, torch.bfloat16, enabled=autocast and kind == torch.float32):
+            states = batched(layer.to(device, kind), own)
+            with torch.no_grad():
+                assert torch.equal(batched(layer, own), states)
         grads = torch.autograd.grad((states * direction.to(device, kind)).sum(), list(own.values()))
-        with torch.no_grad():
-            assert torch.equal(batched(layer, own), states)
         return {"states": states.detach(), **dict(zip(own, grads, strict=True))}
 
     given, truth = found(torch.float32), found(torch.float64)
@@ -52,7 +55,7 @@ def batched(layer: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
 
 def example_error(cell: str, device: str) -> float:
     """Of the gradients of every example alone: the gradient inside, batched."""
-    layer, x = LAYERS[cell](FEATURES, 6).to(device), torch.randn(4, 5, FEATURES, device=device)
+    layer, x = LAYERS[cell](FEATURES, 6).to(device), torch.randn(2, 3, FEATURES, device=device)
 
     def found(kind: torch.dtype) -> Tensor:
         own = {n: p.detach().to(kind) for n, p in layer.to(kind).named_parameters()}

@@ -57,10 +57,9 @@ def store_four(base, first, second, third, fourth, rows, columns, row_stride, ro
 
 
 @triton.jit
-def _split(x):
-    """x as a TF32 number, the nearest, and what is left, of which TF32 holds all but a 2⁻²³ of x."""
-    nearest = ((x.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
-    return nearest, x - nearest
+def _nearest(x):
+    """The nearest TF32 number; of what is left of x, TF32 holds all but a 2⁻²³ of x."""
+    return ((x.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
 
 
 @triton.jit
@@ -69,10 +68,9 @@ def add_product(total, left, right, PRECISION: tl.constexpr):
     if PRECISION == "bf16":
         return tl.dot(left.to(tl.bfloat16), right.to(tl.bfloat16), total)
     elif PRECISION == "tf32x3":
-        left_near, left_rest = _split(left)
-        right_near, right_rest = _split(right)
-        total = tl.dot(left_rest, right_near, total, input_precision="tf32")
-        total = tl.dot(left_near, right_rest, total, input_precision="tf32")
+        left_near, right_near = _nearest(left), _nearest(right)
+        total = tl.dot(left - left_near, right_near, total, input_precision="tf32")
+        total = tl.dot(left_near, right - right_near, total, input_precision="tf32")
         return tl.dot(left_near, right_near, total, input_precision="tf32")
     else:
         return tl.dot(left, right, total, input_precision=PRECISION)
