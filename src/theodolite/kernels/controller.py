@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 PROGRAMS = 132  # at work at once: the multiprocessors of an H200
-SPAN = 2048  # numbers of a program's memories that are moved at once
 
 
 @dataclass(frozen=True)
@@ -23,6 +22,7 @@ class Tiling:
     inner: int  # how much of the width is multiplied at once
     warps: int
     stages: int  # tiles of weights on their way
+    memory: int  # numbers of a program's memories that are moved at once
 
 
 def tiling(members: int, rows: int, width: int) -> Tiling:
@@ -31,7 +31,7 @@ def tiling(members: int, rows: int, width: int) -> Tiling:
     block = 16 if members * -(-rows // 16) <= PROGRAMS else 32
     whole = padded(width)
     inner = min(whole, 32 if whole <= 256 else 16)
-    return Tiling(block, inner, 8 if whole > 64 else 4, 3)
+    return Tiling(block, inner, 8 if whole > 64 else 4, 3, 2048)
 
 
 def padded(size: int) -> int:
@@ -40,7 +40,7 @@ def padded(size: int) -> int:
 
 
 def options(at: Tiling, **more: Any) -> dict[str, Any]:
-    sizes = {"ROWS": at.rows, "INNER": at.inner, "SPAN": SPAN // at.rows}
+    sizes = {"ROWS": at.rows, "INNER": at.inner, "SPAN": at.memory // at.rows}
     return {**more, **sizes, "num_warps": at.warps, "num_stages": at.stages}
 
 
