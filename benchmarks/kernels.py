@@ -41,7 +41,9 @@ class Size(NamedTuple):
 
 
 SIZES = [Size(512, 32, 20, 16), Size(512, 32, 20, 122), Size(30, 128, 40, 256), Size(30, 32, 40, 256)]
+SIZES += [Size(512, 32, 20, 64)]
 SMALL = [Tiles(32, 16, 16, True, 2, 2), Tiles(16, 16, 16, True, 4, 2), Tiles(16, 16, 16, True, 1, 1)]
+MIDDLE = [Tiles(16, 64, 16, True, 8, 2), Tiles(32, 64, 32, False, 8, 3), Tiles(16, 64, 32, False, 4, 3)]
 LARGE = [
     Tiles(32, 64, 32, False, 8, 3),
     Tiles(32, 64, 32, False, 4, 3),
@@ -60,23 +62,23 @@ def main() -> None:
     until = time.monotonic() + given.seconds
     print(hardware(torch.device("cuda")))
     print("ms of one layer, forward and forward with gradients; error of states and gradients against float64")
-    print(f"{'cell':5}{'members rows tokens width':27}{'how':68}{'forward':>9}{'both':>9}{'error':>10}")
-    for number in range(1 + max(len(SMALL), len(LARGE))):  # the chosen tiles of every cell and size come first
-        for cell in given.cells.split(","):
-            for size in SIZES:
-                if number == 0:
-                    line(cell, size, "loop over tokens", loop=True)
-                    line(cell, size, "chosen", chosen=recurrence.tiles(*size[:2], size.width))
-                    continue
-                listed = SMALL if size.width <= 32 else LARGE
-                if number <= len(listed) and time.monotonic() < until:
-                    line(cell, size, "", chosen=listed[number - 1])
+    print(f"{'cell':5}{'members rows tokens width':27}{'how':76}{'forward':>9}{'both':>9}{'error':>10}")
+    cells = given.cells.split(",")
+    for cell in cells:
+        for size in SIZES:
+            line(cell, size, "loop over tokens", loop=True)
+            line(cell, size, "chosen", chosen=recurrence.tiles(*size[:2], size.width))
+    for cell in cells:
+        for size in SIZES:
+            for chosen in SMALL if size.width <= 32 else MIDDLE if size.width <= 64 else LARGE:
+                if time.monotonic() < until:
+                    line(cell, size, "", chosen=chosen)
 
 
 def line(cell: str, size: Size, how: str, *, loop: bool = False, chosen: Tiles | None = None) -> None:
     """One row of the table; what fails is said in it."""
     name = how if chosen is None else f"{how} {chosen}".strip().replace("Tiles", "")
-    said = f"{cell:5}{'{:7} {:4} {:6} {:5}'.format(*size):27}{name:68}"
+    said = f"{cell:5}{'{:7} {:4} {:6} {:5}'.format(*size):27}{name:76}"
     try:
         with mock.patch.object(recurrence, "tiles", return_value=chosen):
             forward, both = times(cell, size, loop)

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.kernels.launch import declare, members_first, precision
+from theodolite.kernels.product import batched_product
 
 Cell = Literal["tanh", "relu", "lstm", "gru"]
 
@@ -101,7 +102,7 @@ class _Backward(torch.autograd.Function):
         entering_grad, given_grad = _backward(shown_grad, across, states, kept, cell, multiplied)
         given_grad = given_grad if cell == "gru" else entering_grad
         before, after = states[..., :-1, :, :].flatten(-3, -2), given_grad[..., 1:, :, :].flatten(-3, -2)
-        return entering_grad, (before.mT @ after).mT.to(across.dtype)
+        return entering_grad, _product(before.mT, after, multiplied).mT.to(across.dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -114,6 +115,14 @@ class _Backward(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
         return _Backward.apply(*members_first(info, in_dims, *args)), (0, 0)
+
+
+def _product(left: Tensor, right: Tensor, multiplied: str) -> Tensor:
+    """Of the last two axes; in float32 on a GPU by our kernel, as a compiled step has it."""
+    if not left.is_cuda or left.dtype != torch.float32 or left.shape[-1] == 0:
+        return left @ right
+    found = batched_product(_flat(left, 2), _flat(right, 2), multiplied)
+    return found.view(*left.shape[:-1], right.shape[-1])
 
 
 def _forward_shapes(
