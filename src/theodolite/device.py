@@ -1,7 +1,10 @@
-"""Where a computation runs and how much memory is free there."""
+"""Where a computation runs, on how many CPU threads, and how much memory is free there."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -27,6 +30,29 @@ def resolve_device(name: str | torch.device) -> torch.device:
 
 def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+
+
+def threads_each(processes: int) -> int:
+    """CPU threads of each of so many processes: what `OMP_NUM_THREADS` says, else torch's own number, and no more than
+    the cores shared out."""
+    said = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # more numbers are those of nested regions
+    if said.isdecimal() and int(said):
+        return int(said)
+    return max(1, min(torch.get_num_threads(), (os.cpu_count() or 1) // processes))
+
+
+@contextmanager
+def cpu_threads(number: int | None) -> Iterator[None]:
+    """Torch's threads in here, and those of before afterwards: they are the whole process's. None leaves them alone."""
+    before = torch.get_num_threads()
+    if number is None or number == before:
+        yield
+        return
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def free_bytes(device: torch.device) -> int:

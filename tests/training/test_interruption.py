@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 import torch
 
+from theodolite.device import cpu_threads
 from theodolite.errors import BadInput
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
 from theodolite.training import session as module
 from theodolite.training.optimiser import Rule
 from theodolite.training.pairing import pair
-from theodolite.training.program import Batching
+from theodolite.training.program import Batching, Program
 from theodolite.training.session import Schedule
 
 from . import user_nets
@@ -95,6 +96,28 @@ def test_a_chunk_that_was_halved_stays_so_after_an_interruption():
     second = make(batching=Batching(3, batched=True))
     second.restore(*first.state())
     assert second.program.batching == Batching(1, batched=True)
+
+
+def test_threads_stay_so_after_an_interruption_unless_there_are_fewer():
+    with cpu_threads(3):
+        first = make(batching=Batching(3, batched=True, threads=2))
+        second, third = make(batching=Batching(3, batched=True)), make(batching=Batching(3, batched=True))
+        second.restore(*first.state())
+    assert second.program.batching == Batching(3, batched=True, threads=2)
+    with cpu_threads(1):
+        third.restore(*first.state())
+    assert third.threads == 1
+
+
+def test_a_block_is_trained_on_its_threads(monkeypatch):
+    seen = []
+    train = Program.train
+    monkeypatch.setattr(Program, "train", lambda *given: (seen.append(torch.get_num_threads()), train(*given)))
+    with cpu_threads(3):
+        make(batching=Batching(3, batched=True, threads=1)).advance()
+        assert torch.get_num_threads() == 3
+        make(batching=Batching(3, batched=True)).advance()
+    assert seen == [1, 3]
 
 
 @pytest.mark.parametrize("net", [RNN, pair("rnn", CHECK, {"width": 5})], ids=["another group", "another shape"])

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.each import each
+from theodolite.device import cpu_threads
 from theodolite.errors import NotEnoughMemory
 from theodolite.nets import nets
 from theodolite.tasks.contract import make_task
@@ -168,6 +169,48 @@ def test_larger_sizes_are_left_out_once_they_stop_to_pay(monkeypatch):
     tried = try_sizes(pair("mlp", PARITY, {"width": 4}), Rule(), 4, 64, CPU)
     assert asked == [1, 2, 4, 8, 16]
     assert tried.choose(64, False).chunk == 8
+
+
+@pytest.mark.parametrize(
+    ("loop", "chunks", "more", "chosen"),
+    [
+        (10.0, 10.0, 0.02, Batching(8, batched=True, threads=1)),  # threads that starve each other
+        (10.0, 10.0, 1.04, Batching(8, batched=True, threads=1)),  # hardly faster
+        (10.0, 10.0, 1.8, Batching(8, batched=True, threads=3)),
+        (90.0, 10.0, 1.8, Batching(1, batched=False, threads=3)),
+        (90.0, 10.0, 0.5, Batching(1, batched=False, threads=1)),
+    ],
+)
+def test_more_threads_than_one_must_be_faster(monkeypatch, loop, chunks, more, chosen):
+    """`more`: how many times as fast three threads are as one."""
+
+    def rate(pairing, rule, batch, size, batching, device, seconds):
+        assert batching.threads == torch.get_num_threads()
+        return (chunks * size if batching.batched else loop) * (more if batching.threads == 3 else 1.0)
+
+    monkeypatch.setattr(trial, "_rate", rate)
+    with cpu_threads(3):
+        tried = try_sizes(pair("mlp", PARITY, {"width": 4}), Rule(), 4, 8, CPU)
+        assert torch.get_num_threads() == 3
+    assert tried.choose(8, False) == chosen
+    assert Trial.from_json(json.loads(json.dumps(tried.to_json()))) == tried
+
+
+def test_large_chunks_on_more_threads_beat_the_loop_on_one(monkeypatch):
+    def rate(pairing, rule, batch, size, batching, device, seconds):
+        return 10.0 if not batching.batched else 8.0 if batching.threads == 1 else 2.0 * size
+
+    monkeypatch.setattr(trial, "_rate", rate)
+    with cpu_threads(2):
+        chosen = try_sizes(pair("mlp", PARITY, {"width": 4}), Rule(), 4, 64, CPU).choose(64, False)
+    assert chosen == Batching(64, batched=True, threads=2)
+    assert str(chosen) == "ensemble of 64, 2 threads"
+
+
+def test_a_trial_on_one_thread_takes_no_more():
+    with cpu_threads(1):
+        tried = try_sizes(pair("mlp", PARITY, {"width": 4}), Rule(), 4, 2, CPU, seconds=0.01)
+    assert tried.threads == 1
 
 
 def test_trying_leaves_the_global_generator_alone():

@@ -27,7 +27,10 @@ Workers = Annotated[
     int | None,
     _running("--workers", min=1, help="Processes; one per core, 1 on CUDA, all that fit on ray."),
 ]
-WorkerThreads = Annotated[int | None, _running("--threads", min=1, help="CPU threads per worker; cores over workers.")]
+WorkerThreads = Annotated[
+    int | None,
+    _running("--threads", min=1, help="CPU threads per worker at most; OMP_NUM_THREADS, else cores over workers."),
+]
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,9 @@ class Output:
 class Computing(Output):
     """Of a command that computes in this process."""
 
-    threads: Annotated[int | None, Option("--threads", min=1, help="CPU threads; torch's own choice otherwise.")] = None
+    threads: Annotated[
+        int | None, Option("--threads", min=1, help="CPU threads; OMP_NUM_THREADS, else torch's choice.")
+    ] = None
 
 
 @dataclass(frozen=True)

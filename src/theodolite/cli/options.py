@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -28,7 +29,9 @@ def panel(title: str) -> Callable[..., Any]:
 
 
 def prepare(threads: int | None, verbose: bool, log_file: Path | None) -> None:
-    """Threads and logging, for this process only."""
+    """Threads and logging, for this process only. Before torch is imported: its threads then sleep while they wait for
+    each other. Spinning, they are a little sooner on an idle machine and starve each other on a busy one."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     handlers: list[logging.Handler] = [logging.StreamHandler()] if verbose else []
     if log_file is not None:
         try:

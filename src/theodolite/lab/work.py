@@ -149,7 +149,7 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
         session.restore(*state)
     if continued and session.early:
         over = [Finished(key, result, 0.0, str(batching), {}) for key, result in session.early.items()]
-        rows = tuple(_row(one, cells[one.key], group, device, context) for one in over)
+        rows = tuple(_row(one, cells[one.key], group, device, context, session.threads) for one in over)
         yield Update(group.id, session.step, len(session.live), rows)
     saved = said = time.monotonic()
     while not session.done:
@@ -158,7 +158,7 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
             write_end(context.checkpoints, group, session.step, *session.end)
         for one in finished:
             _keep_weights(one, cells[one.key], context)
-        rows = tuple(_row(one, cells[one.key], group, device, context) for one in finished)
+        rows = tuple(_row(one, cells[one.key], group, device, context, session.threads) for one in finished)
         looks = [replace(look, key=cells[look.key].key) for look in looks]
         now = time.monotonic()
         stop = stopping()
@@ -210,14 +210,14 @@ def _batching(
     return trial.choose(members, graphs), trial
 
 
-def _row(one: Finished, cell: Cell, group: Group, device: torch.device, context: Context) -> Row:
+def _row(one: Finished, cell: Cell, group: Group, device: torch.device, context: Context, threads: int | None) -> Row:
     facts = {
         "seconds": one.seconds,
         "device": device_name(device),
         "batching": one.batching,
         "group": group.id,
         "members": len(group.cells),
-        "threads": torch.get_num_threads(),
+        "threads": threads or torch.get_num_threads(),
         "provenance": asdict(Provenance.here(cell.seed, str(device))),
     }
     result = {**one.result, "state_size": context.state_sizes.get(condition(cell.config))}

@@ -33,18 +33,21 @@ _FINE, _COARSE = 8, 4  # and this part of the next power of two: a capture takes
 @dataclass(frozen=True)
 class Batching:
     """How members are run: `chunk` of them in one batched call, or one by one in a plain loop; on CUDA with captured
-    `graphs`; `compiled` by torch's inductor, or operation by operation."""
+    `graphs`; `compiled` by torch's inductor, or operation by operation; on a CPU with so many `threads`, all that the
+    process has unless a trial found a number."""
 
     chunk: int
     batched: bool
     graphs: bool = False
     compiled: bool = False
+    threads: int | None = None
 
     def __str__(self) -> str:
+        threads = f", {self.threads} threads" if (self.threads or 1) > 1 else ""
         if not self.batched:
-            return "loop"
+            return f"loop{threads}"
         how = ", compiled" * self.compiled + (" with CUDA graphs" if self.graphs else "")
-        return f"ensemble of {self.chunk}{how}"
+        return f"ensemble of {self.chunk}{how}{threads}"
 
 
 class Program:
@@ -96,7 +99,9 @@ class Program:
             start = stop
 
     def run_as(self, batching: Batching) -> None:
-        self.batching = batching
+        """With no more threads than the process has: a trial or checkpoint may be of one that had more."""
+        threads = None if batching.threads is None else min(batching.threads, torch.get_num_threads())
+        self.batching = replace(batching, threads=threads)
         self._make_step()
 
     def keep(self, members: Tensor) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from theodolite.device import cpu_threads
 from theodolite.errors import BadInput
 from theodolite.measurement import seed_of
 from theodolite.nets.contract import Converging, Pondering
@@ -145,11 +146,15 @@ class Session:
     def live(self) -> list[MemberSpec]:
         return [m for m in self.specs if m.key not in self.gone]
 
+    @property
+    def threads(self) -> int | None:
+        return self.program.batching.threads
+
     def advance(self) -> tuple[list[Finished], list[Look]]:
         """Train to the end of the next block; look at the members where that is due; hand over those that are done."""
         started = time.perf_counter()
         # A net of the user's may draw (dropout): its draws follow from the step too.
-        with seeded(seed_of([self.seed, "net", self.step]), self.device):
+        with cpu_threads(self.threads), seeded(seed_of([self.seed, "net", self.step]), self.device):
             looks: list[Look] = []
             finished: list[Finished] = []
             if self.step < self.schedule.steps and not self._owes_look:

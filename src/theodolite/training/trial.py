@@ -1,14 +1,16 @@
-"""How many members to run at once: found by trying, never by filling memory."""
+"""How many members to run at once, and on how many CPU threads: found by trying, never by filling memory."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from theodolite.device import cpu_threads
 from theodolite.errors import NotEnoughMemory
 from theodolite.nets.load import seeded
 from theodolite.nets.parts.positions import RandomOffset
@@ -21,61 +23,106 @@ from theodolite.training.program import Batching, Program
 _SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _SECONDS = 0.3  # per size
 _STRETCHES = 3  # the best counts: what else the machine does only ever slows down
-_WORTH = 1.05  # a larger chunk, or batching at all, must be this much faster
+_WORTH = 1.05  # a larger chunk, batching at all, or more than one thread must be this much faster
 _RATES = Rates(lr=1e-3, weight_decay=0.0)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What was tried: member-steps per second of the plain loop (`loop`) and of chunks, and why not, where not."""
+    """What was tried: member-steps per second of the plain loop (`loop`) and of chunks, and why not, where not; on a
+    CPU with so many `threads`."""
 
     loop: float
     chunks: dict[int, float]
     agrees: bool
     reason: str | None = None
+    threads: int | None = None
 
     def choose(self, members: int, graphs: bool) -> Batching:
         """The smallest chunk that is nearly as fast as the fastest, evened out over the members; or the loop."""
+        size = self.best_size(members, graphs)
+        if size is None:
+            return Batching(1, batched=False, threads=self.threads)
+        calls = -(-members // size)
+        return Batching(-(-members // calls), batched=True, graphs=graphs, threads=self.threads)
+
+    def rate(self, size: int | None) -> float:
+        """Of a chunk that was tried, or of the loop (None)."""
+        return self.loop if size is None else self.chunks[size]
+
+    def best_size(self, members: int, graphs: bool) -> int | None:
+        """Of the chunks that were tried; None for the loop."""
         larger = [size for size in self.chunks if size >= members]
         usable = {size: rate for size, rate in self.chunks.items() if size <= min(larger, default=members)}
         best = max(usable.values(), default=0.0)
         alone = members == 1 and not graphs  # captured steps help one member too
         if alone or not self.agrees or best < _WORTH * self.loop:
-            return Batching(1, batched=False)
-        size = min(size for size, rate in usable.items() if rate * _WORTH >= best)
-        calls = -(-members // size)
-        return Batching(-(-members // calls), batched=True, graphs=graphs)
+            return None
+        return min(size for size, rate in usable.items() if rate * _WORTH >= best)
 
     def to_json(self) -> dict[str, Any]:
         chunks = {str(size): rate for size, rate in self.chunks.items()}
-        return {"loop": self.loop, "chunks": chunks, "agrees": self.agrees, "reason": self.reason}
+        return {
+            "loop": self.loop,
+            "chunks": chunks,
+            "agrees": self.agrees,
+            "reason": self.reason,
+            "threads": self.threads,
+        }
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Trial:
-        return cls(row["loop"], {int(k): v for k, v in row["chunks"].items()}, row["agrees"], row["reason"])
+        chunks = {int(k): v for k, v in row["chunks"].items()}
+        return cls(row["loop"], chunks, row["agrees"], row["reason"], row.get("threads"))
 
 
 def try_sizes(
     pairing: Pairing, rule: Rule, batch: int, members: int, device: torch.device, seconds: float = _SECONDS
 ) -> Trial:
-    """Time a few steps of every size up to `members`; sizes grow while they pay."""
-    agrees, reason = agreement(pairing, device)
-    loop = _rate(pairing, rule, batch, 1, Batching(1, batched=False), device, seconds)
-    chunks: dict[int, float] = {}
-    if agrees:
-        best = 0.0
-        for size in _SIZES:
+    """Time a few steps of every size up to `members`; sizes grow while they pay. On a CPU with one thread, and with all
+    that the process has where that pays too: small operations wait for threads longer than those save."""
+    allowed = torch.get_num_threads()
+    with cpu_threads(1 if device.type == "cpu" else None):
+        agrees, reason = agreement(pairing, device)
+
+    def rate(size: int | None, threads: int | None) -> float:
+        batching = Batching(size or 1, size is not None, size is not None and device.type == "cuda", threads=threads)
+        with cpu_threads(threads):
+            return _rate(pairing, rule, batch, size or 1, batching, device, seconds)
+
+    def sizes(threads: int | None) -> Trial:
+        loop, chunks, best = rate(None, threads), {}, 0.0
+        for size in _SIZES if agrees else ():
             if chunks and max(chunks) >= members:
                 break
-            batching = Batching(size, batched=True, graphs=device.type == "cuda")
             try:
-                chunks[size] = _rate(pairing, rule, batch, size, batching, device, seconds)
+                chunks[size] = rate(size, threads)
             except NotEnoughMemory:
                 break
             if size >= 8 and chunks[size] < 0.9 * best:
                 break
             best = max(best, chunks[size])
-    return Trial(loop, chunks, agrees, reason)
+        return Trial(loop, chunks, agrees, reason, threads)
+
+    if device.type != "cpu":
+        return sizes(None)
+    alone = sizes(1)
+    if allowed == 1 or not threads_pay(alone, members, lambda size: rate(size, allowed)):
+        return alone
+    together = sizes(allowed)
+    return together if _chosen_rate(together, members) > _chosen_rate(alone, members) else alone
+
+
+def threads_pay(alone: Trial, members: int, rate: Callable[[int | None], float]) -> bool:
+    """Whether more threads than one may be faster, told by what one thread runs best and by the largest chunk; `rate`
+    is that of a size with more threads."""
+    best = alone.best_size(members, graphs=False)
+    asked = dict.fromkeys([best, max(alone.chunks, default=None) if members > 1 else None])
+    return any(rate(size) >= _WORTH * alone.rate(best) for size in asked)
+
+
+def _chosen_rate(trial: Trial, members: int) -> float:
+    return trial.rate(trial.best_size(members, graphs=False))
 
 
 def agreement(pairing: Pairing, device: torch.device) -> tuple[bool, str | None]:

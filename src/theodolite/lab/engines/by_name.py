@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from theodolite.device import resolve_device
+from theodolite.device import resolve_device, threads_each
 from theodolite.errors import BadInput
 from theodolite.lab.engines.pool import Engine, Here, Pool
 from theodolite.lab.engines.streams import Streams
@@ -63,7 +63,7 @@ def make_engine(
         raise BadInput("a net given as an object cannot be sent to other processes: leave out workers, or use a file")
     if name == "local":
         assert workers is not None
-        return Pool(workers, threads or max(1, (os.cpu_count() or 1) // workers))
+        return Pool(workers, threads or threads_each(workers))
     from theodolite.lab.engines.fleet import Fleet, Remote
 
     if name == "ray":
