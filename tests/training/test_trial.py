@@ -192,7 +192,9 @@ def test_more_threads_than_one_must_be_faster(monkeypatch, loop, chunks, more, c
     with cpu_threads(3):
         tried = try_sizes(pair("mlp", PARITY, {"width": 4}), Rule(), 4, 8, CPU)
         assert torch.get_num_threads() == 3
+        assert tried.speaks_here()
     assert tried.choose(8, False) == chosen
+    assert not tried.speaks_here(), "a process that may use other numbers tries for itself"
     assert Trial.from_json(json.loads(json.dumps(tried.to_json()))) == tried
 
 

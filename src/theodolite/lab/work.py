@@ -202,8 +202,8 @@ def _batching(
     chunk = group.settings.get("chunk")
     if chunk is not None:
         return Batching(min(chunk, members), batched=chunk > 1, graphs=graphs and chunk > 1), None
-    if context.trial is not None:
-        return Trial.from_json(dict(context.trial)).choose(members, graphs), None
+    if context.trial is not None and (known := Trial.from_json(dict(context.trial))).speaks_here():
+        return known.choose(members, graphs), None
     if schedule.steps == 0:
         return Batching(1, batched=False), None
     trial = try_sizes(pairing, rule, schedule.batch, members, device)

@@ -30,13 +30,14 @@ _RATES = Rates(lr=1e-3, weight_decay=0.0)
 @dataclass(frozen=True)
 class Trial:
     """What was tried: member-steps per second of the plain loop (`loop`) and of chunks, and why not, where not; on a
-    CPU with so many `threads`."""
+    CPU with so many `threads`, of `allowed` ones."""
 
     loop: float
     chunks: dict[int, float]
     agrees: bool
     reason: str | None = None
     threads: int | None = None
+    allowed: int | None = None
 
     def choose(self, members: int, graphs: bool) -> Batching:
         """The smallest chunk that is nearly as fast as the fastest, evened out over the members; or the loop."""
@@ -45,6 +46,10 @@ class Trial:
             return Batching(1, batched=False, threads=self.threads)
         calls = -(-members // size)
         return Batching(-(-members // calls), batched=True, graphs=graphs, threads=self.threads)
+
+    def speaks_here(self) -> bool:
+        """Whether this process may use as many threads as the one that tried."""
+        return self.allowed in (None, torch.get_num_threads())
 
     def rate(self, size: int | None) -> float:
         """Of a chunk that was tried, or of the loop (None)."""
@@ -68,12 +73,13 @@ class Trial:
             "agrees": self.agrees,
             "reason": self.reason,
             "threads": self.threads,
+            "allowed": self.allowed,
         }
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Trial:
         chunks = {int(k): v for k, v in row["chunks"].items()}
-        return cls(row["loop"], chunks, row["agrees"], row["reason"], row.get("threads"))
+        return cls(row["loop"], chunks, row["agrees"], row["reason"], row.get("threads"), row.get("allowed"))
 
 
 def try_sizes(
@@ -102,7 +108,7 @@ def try_sizes(
             if size >= 8 and chunks[size] < 0.9 * best:
                 break
             best = max(best, chunks[size])
-        return Trial(loop, chunks, agrees, reason, threads)
+        return Trial(loop, chunks, agrees, reason, threads, None if threads is None else allowed)
 
     if device.type != "cpu":
         return sizes(None)
