@@ -136,7 +136,7 @@ def _forward(
     held = stacks if keep else entering.new_empty(members, rows, total, cell)
     doing = acted if keep else entering.new_empty(members, 1, rows, ACTIONS)
     tiled = tiling(members, rows, width)
-    kernels.forward[-(-rows // tiled.rows), members](
+    kernels.forward[members, -(-rows // tiled.rows)](
         *(entering, across, heads, bias, hidden, read, doing, held),
         *(tokens, rows, cells, total, half),
         **_constants(across, heads, activation, precision),
@@ -186,7 +186,7 @@ def _backward(
     half = max(depths(tokens, cells))
     carried = grad.new_empty(members, rows, 2 * half, cell)
     tiled = tiling(members, rows, width)
-    kernels.backward[-(-rows // tiled.rows), members](
+    kernels.backward[members, -(-rows // tiled.rows)](
         *(grad, across, heads, hidden.contiguous(), acted.contiguous(), stacks.contiguous(), entered, headed, carried),
         *(tokens, rows, cells, kept(tokens, cells), half),
         **_constants(across, heads, activation, precision),

@@ -39,8 +39,8 @@ def forward(
     ROWS: tl.constexpr,
     INNER: tl.constexpr,
 ):
-    member = tl.program_id(1).to(tl.int64)
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    member = tl.program_id(0).to(tl.int64)
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     real = (row < rows)[:, None]
     out, head, inner = tl.arange(0, OUT)[None, :], tl.arange(0, HEADS)[None, :], tl.arange(0, INNER)
     shown, valued, acting = real & (out < WIDTH), head < CELL, (head >= CELL) & (head < CELL + 3)
@@ -145,8 +145,8 @@ def backward(
     ROWS: tl.constexpr,
     INNER: tl.constexpr,
 ):
-    member = tl.program_id(1).to(tl.int64)
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    member = tl.program_id(0).to(tl.int64)
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     real = (row < rows)[:, None]
     out, head, inner = tl.arange(0, OUT)[None, :], tl.arange(0, HEADS)[None, :], tl.arange(0, INNER)
     shown, valued = real & (out < WIDTH), head < CELL

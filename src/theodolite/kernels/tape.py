@@ -170,7 +170,7 @@ def _forward(
     used = made if keep else (made[0], *_kept(entering, across, leans, mean, 1, 1))
     tiled = tiling(members, rows, width)
     given = [each.contiguous() for each in (entering, *weights)]
-    kernels.forward[-(-rows // tiled.rows), members](
+    kernels.forward[members, -(-rows // tiled.rows)](
         *[*given, *used, tokens, rows, mean.shape[-1]],
         **options(tiled, **_constants(across, leans.shape[1:], activation, precision, tiled.rows), KEEP=keep),
     )
@@ -238,7 +238,7 @@ def _backward(
     tiled = tiling(members, rows, width)
     given = [each.contiguous() for each in (grad, *given)]
     scratch = grad.new_empty(members, rows, cell), grad.new_empty(members, rows, 2, kinds, cell)
-    kernels.backward[-(-rows // tiled.rows), members](
+    kernels.backward[members, -(-rows // tiled.rows)](
         *[*given, *made, *scratch, tokens, rows, kinds],
         **options(
             tiled, **_constants(across, (written.shape[1], written.shape[-1]), activation, precision, tiled.rows)

@@ -51,8 +51,8 @@ def forward(
     INNER: tl.constexpr,
     SPAN: tl.constexpr,
 ):
-    member = tl.program_id(1).to(tl.int64)
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    member = tl.program_id(0).to(tl.int64)
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     real = (row < rows)[:, None]
     out, head, inner = tl.arange(0, OUT)[None, :], tl.arange(0, HEADS)[None, :], tl.arange(0, INNER)
     shown, valued, acting = real & (out < WIDTH), head < CELL, (head >= CELL) & (head < CELL + 5)
@@ -188,8 +188,8 @@ def backward(
     INNER: tl.constexpr,
     SPAN: tl.constexpr,
 ):
-    member = tl.program_id(1).to(tl.int64)
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    member = tl.program_id(0).to(tl.int64)
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     real = (row < rows)[:, None]
     out, head, inner = tl.arange(0, OUT)[None, :], tl.arange(0, HEADS)[None, :], tl.arange(0, INNER)
     shown, valued = real & (out < WIDTH), head < CELL
@@ -328,6 +328,22 @@ def _turn(tables, acted, one, past, k, kinds, real, held):
 
 
 @triton.jit
+def _flat(start, kinds, real, CELL: tl.constexpr, CELLS: tl.constexpr, BLOCK: tl.constexpr):
+    """Where the numbers of coefficients from `start` on are in a plane, and which of them are there."""
+    i = tl.arange(0, BLOCK * CELLS)[None, :]
+    if CELL == CELLS:
+        return start * CELL + i, real[:, None] & (start * CELL + i < kinds * CELL)
+    else:
+        k, cell = start + i // CELLS, i % CELLS
+        return k * CELL + cell, real[:, None] & (k < kinds) & (cell < CELL)
+
+
+@triton.jit
+def _cells(x, BLOCK: tl.constexpr, CELLS: tl.constexpr):
+    return tl.reshape(x, (x.shape[0], BLOCK, CELLS))
+
+
+@triton.jit
 def _move(
     tapes,
     tables,
@@ -361,15 +377,14 @@ def _move(
         turn_real, turn_imaginary, _, _, _, _ = _turn(tables, acted, one, past, k, kinds, real, held)
         mean = tl.load(means + one[:, None] * kinds + k, mask=held, other=0.0)
         turn_real, turn_imaginary, mean = turn_real[:, :, None], turn_imaginary[:, :, None], mean[:, :, None]
-        where = k[:, :, None] * CELL + cell[None, None, :]
-        inside = held[:, :, None] & (cell < CELL)[None, None, :]
-        source = tapes + (tape_before * 2)[:, None, None] * plane + where
-        x = tl.load(source, mask=inside & filled, other=0.0) + change[:, None, :]
-        y = tl.load(source + plane, mask=inside & filled, other=0.0)
+        where, inside = _flat(start, kinds, real, CELL, CELLS, BLOCK)
+        source = tapes + (tape_before * 2)[:, None] * plane + where
+        x = _cells(tl.load(source, mask=inside & filled, other=0.0), BLOCK, CELLS) + change[:, None, :]
+        y = _cells(tl.load(source + plane, mask=inside & filled, other=0.0), BLOCK, CELLS)
         moved_x, moved_y = turn_real * x - turn_imaginary * y, turn_real * y + turn_imaginary * x
-        target = tapes + (tape_after * 2)[:, None, None] * plane + where
-        tl.store(target, moved_x, mask=inside & stored)
-        tl.store(target + plane, moved_y, mask=inside & stored)
+        target = tapes + (tape_after * 2)[:, None] * plane + where
+        tl.store(target, tl.reshape(moved_x, (ROWS, SPAN)), mask=inside & stored)
+        tl.store(target + plane, tl.reshape(moved_y, (ROWS, SPAN)), mask=inside & stored)
         seen += mean * moved_x
     return tl.sum(seen, axis=1)
 
@@ -414,14 +429,14 @@ def _unmove(
         )
         mean = tl.load(means + one[:, None] * kinds + k, mask=held, other=0.0)
         turn_real, turn_imaginary = turn_real[:, :, None], turn_imaginary[:, :, None]
-        where = k[:, :, None] * CELL + cell[None, None, :]
-        inside = held[:, :, None] & (cell < CELL)[None, None, :]
-        source = tapes + (tape_before * 2)[:, None, None] * plane + where
-        x = tl.load(source, mask=inside & filled, other=0.0) + change[:, None, :]
-        y = tl.load(source + plane, mask=inside & filled, other=0.0)
-        carry = carried + (one * 2)[:, None, None] * plane + where
-        u = tl.load(carry, mask=inside & felt, other=0.0) + mean[:, :, None] * reading[:, None, :]
-        v = tl.load(carry + plane, mask=inside & felt, other=0.0)
+        where, inside = _flat(start, kinds, real, CELL, CELLS, BLOCK)
+        source = tapes + (tape_before * 2)[:, None] * plane + where
+        x = _cells(tl.load(source, mask=inside & filled, other=0.0), BLOCK, CELLS) + change[:, None, :]
+        y = _cells(tl.load(source + plane, mask=inside & filled, other=0.0), BLOCK, CELLS)
+        carry = carried + (one * 2)[:, None] * plane + where
+        u = _cells(tl.load(carry, mask=inside & felt, other=0.0), BLOCK, CELLS)
+        u += mean[:, :, None] * reading[:, None, :]
+        v = _cells(tl.load(carry + plane, mask=inside & felt, other=0.0), BLOCK, CELLS)
         even, odd = tl.sum(x * u + y * v, axis=2), tl.sum(x * v - y * u, axis=2)
         stay += even
         step_even += step_cos * even
@@ -429,8 +444,8 @@ def _unmove(
         jump_even += jump_cos * even
         jump_odd += jump_sin * odd
         unmoved = turn_real * u + turn_imaginary * v
-        tl.store(carry, unmoved, mask=inside)
-        tl.store(carry + plane, turn_real * v - turn_imaginary * u, mask=inside)
+        tl.store(carry, tl.reshape(unmoved, (ROWS, SPAN)), mask=inside)
+        tl.store(carry + plane, tl.reshape(turn_real * v - turn_imaginary * u, (ROWS, SPAN)), mask=inside)
         shift += unmoved
     step_even, step_odd = tl.sum(step_even, axis=1), tl.sum(step_odd, axis=1)
     jump_even, jump_odd = tl.sum(jump_even, axis=1), tl.sum(jump_odd, axis=1)
