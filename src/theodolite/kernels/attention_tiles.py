@@ -12,9 +12,11 @@ import triton.language as tl
 
 @triton.jit
 def _dot(left, right, PRECISION: tl.constexpr):
+    """Split into TF32 numbers by Triton itself: split by hand before, the weights would be computed twice."""
     if PRECISION == "bf16":
         return tl.dot(left.to(tl.bfloat16), right.to(tl.bfloat16))
-    return tl.dot(left, right, input_precision=PRECISION)
+    else:
+        return tl.dot(left, right, input_precision=PRECISION)
 
 
 @triton.jit
