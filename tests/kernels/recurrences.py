@@ -13,6 +13,7 @@ from torch.func import functional_call, grad, vmap
 from tests.kernels.interpreted import mend_interpreter
 from theodolite.nets.gru import GRULayer
 from theodolite.nets.lstm import LSTMLayer
+from theodolite.nets.parts.recurrent import Recurrent
 from theodolite.nets.rnn import RNNLayer
 
 LAYERS = {"tanh": RNNLayer, "relu": partial(RNNLayer, activation="relu"), "lstm": LSTMLayer, "gru": GRULayer}
@@ -54,13 +55,13 @@ def batched(layer: nn.Module, inputs: dict[str, Tensor]) -> Tensor:
 
 
 def example_error(cell: str, device: str) -> float:
-    """Of the gradients of every example alone: the gradient inside, batched."""
-    layer, x = LAYERS[cell](FEATURES, 6).to(device), torch.randn(2, 3, FEATURES, device=device)
+    """Of the gradients of every example alone, in a net of two layers: the gradient inside, batched."""
+    net, x = Recurrent(LAYERS[cell], FEATURES, 2, 2, 6).to(device), torch.randn(2, 3, FEATURES, device=device)
 
     def found(kind: torch.dtype) -> Tensor:
-        own = {n: p.detach().to(kind) for n, p in layer.to(kind).named_parameters()}
-        loss = lambda own, row: functional_call(layer, own, (row[None],)).square().sum()
-        return vmap(grad(loss), in_dims=(None, 0))(own, x.to(kind))["across.weight"]
+        own = {n: p.detach().to(kind) for n, p in net.to(kind).named_parameters()}
+        loss = lambda own, row: functional_call(net, own, (row[None],)).square().sum()
+        return vmap(grad(loss), in_dims=(None, 0))(own, x.to(kind))["layers.0.across.weight"]
 
     truth = found(torch.float64)
     return float((found(torch.float32) - truth).norm() / truth.norm())

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch._C._functorch import is_functorch_wrapped_tensor
 
+from theodolite.kernels.launch import usable
 from theodolite.nets.contract import Symmetry, choice, positive
 from theodolite.theory.sensitivity import InfluenceLaw, no_law
 
@@ -30,7 +31,13 @@ class Recurrent(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
     ) -> Float[Tensor, "batch token output"]:
-        return self.read(self.layers(x))
+        shown = self.layers(x)
+        if not usable(x):
+            return self.read(shown)
+        tokens_first = shown.stride(0) < shown.stride(1)  # how kernels leave them in memory
+        shown = shown.transpose(0, 1) if tokens_first else shown
+        outputs = self.read(shown.flatten(0, 1)).unflatten(0, shown.shape[:2])  # one product for each member
+        return outputs.transpose(0, 1) if tokens_first else outputs
 
     def symmetries(self) -> Mapping[str, Symmetry]:
         return recurrent_symmetries()
