@@ -197,8 +197,9 @@ class Settings:
 def settings(query: Tensor, key: Tensor) -> Settings:
     """Rows waste nothing on padding but read every key for every query; wide heads are better on tensor cores."""
     tokens, width = max(query.shape[-2], key.shape[-2]), query.shape[-1]
-    if 12 <= width <= 64 and tokens <= 64:
-        return Settings(tiles=True, warps=max(_padded(tokens) // 16, 1))
+    padded = _padded(tokens)
+    if (12 if padded < 64 else 8) <= width <= 64 and padded <= 64:
+        return Settings(tiles=True, warps=1 if padded < 64 else 4)
     return Settings(tiles=False, warps=4)
 
 

@@ -1,5 +1,7 @@
 """The kernel of `product`: one program for each tile of each product, over the inner dimension in steps."""
 
+# pyright: reportCallIssue=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -21,10 +23,14 @@ class Tile:
 
 
 def tile_of(rows: int, columns: int, inner: int) -> Tile:
-    own = lambda size, most: min(most, max(16, triton.next_power_of_2(size)))
-    down, across = own(rows, 128), own(columns, 64)
-    step = 64 if 32 < inner <= 64 else own(inner, 32)
-    return Tile(down, across, step, 4 if down * across <= 64 * 64 else 8, 2)
+    """The best of ten tried on an H200 for the products of small perceptrons, Transformers and recurrences."""
+    own = lambda size, most: min(most, max(16, 1 << (size - 1).bit_length()))
+    across = own(columns, 64)
+    if rows <= 64:
+        return Tile(own(rows, 32), across, own(inner, 32), 4, 4)
+    if 32 < inner <= 64:
+        return Tile(128, across, 64, 8, 2)
+    return Tile(128, across, own(inner, 32), 4, 2)
 
 
 @triton.jit
@@ -59,14 +65,14 @@ def _product(
     for _ in range(0, inner // INNER):
         a = tl.load(here, mask=down[:, None] < rows, other=0.0).to(tl.float32)
         b = tl.load(there, mask=across[None, :] < columns, other=0.0).to(tl.float32)
-        total = add_product(total, a, b, PRECISION)
+        total += add_product(tl.zeros((ROWS, COLUMNS), dtype=tl.float32), a, b, PRECISION)  # tensor cores round down
         here += INNER * left_inner
         there += INNER * right_inner
     rest: tl.constexpr = inner % INNER
     if rest:
         a = tl.load(here, mask=(down[:, None] < rows) & (depth[None, :] < rest), other=0.0).to(tl.float32)
         b = tl.load(there, mask=(depth[:, None] < rest) & (across[None, :] < columns), other=0.0).to(tl.float32)
-        total = add_product(total, a, b, PRECISION)
+        total += add_product(tl.zeros((ROWS, COLUMNS), dtype=tl.float32), a, b, PRECISION)
     place = found + member * (rows * columns) + down[:, None] * columns + across[None, :]
     tl.store(place, total, mask=(down[:, None] < rows) & (across[None, :] < columns))
 
