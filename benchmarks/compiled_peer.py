@@ -8,11 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from unittest import mock
 
 import torch
 from torch import Tensor
 from torch.func import functional_call, grad_and_value, vmap
 
+from theodolite.nets.parts import positions
 from theodolite.tasks.contract import Batch
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing
@@ -71,6 +73,7 @@ class CompiledPeer:
         self._number = torch.zeros((), device=device)
         self._batches, self._device = batches, device
         self._losses = torch.zeros(len(batches), len(next(iter(weights.values()))), device=device)
+        self._rotation = _known_turns(pairing, batches[0].inputs, device)
         self._graphs: dict[str, torch.cuda.CUDAGraph] = {}
         step = _step(pairing, rule, rates, device)
         torch.compiler.reset()
@@ -104,7 +107,7 @@ class CompiledPeer:
         return [*self._weights.values(), *self._moments[0].values(), *self._moments[1].values(), self._number]
 
     def _steps(self, count: int) -> None:
-        with plain_operations(written_out=True):
+        with plain_operations(written_out=True), mock.patch.object(positions, "rotation", self._rotation):
             for place, batch in enumerate(self._batches[:count]):
                 found = self._step(self._weights, *self._moments, self._number, batch.inputs, batch.targets, batch.mask)
                 self._losses[place].copy_(found)
@@ -130,6 +133,16 @@ class CompiledPeer:
     def _wait(self) -> None:
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
+
+
+def _known_turns(pairing: Pairing, inputs: Tensor, device: torch.device) -> Callable[..., positions.Turns]:
+    """Rotary positions from a table that is made once, as an expert would; left in the step, angles are computed again
+    for every row."""
+    if "heads" not in pairing.shape:
+        return positions.rotation
+    width = pairing.shape["width"] // pairing.shape["heads"]
+    cosine, sine = (part.to(device) for part in positions.rotation(inputs.shape[2], width, torch.zeros(())))
+    return lambda *_: (cosine, sine)
 
 
 def _step(pairing: Pairing, rule: Rule, rates: Rates, device: torch.device) -> Callable[..., Tensor]:

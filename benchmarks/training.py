@@ -46,6 +46,7 @@ from theodolite.training.pairing import Pairing, pair, task_sizes
 from theodolite.training.program import Batching, Program
 from theodolite.training.scoring import losses
 from theodolite.training.trial import try_sizes
+from theodolite.version import __version__
 from timing import hardware, synchronise, timed
 from training_chomsky import NETS as CHOMSKY_NETS
 from training_chomsky import chomsky
@@ -369,8 +370,8 @@ def _names(text: str, known: Sequence[str] | None = None) -> list[str]:
 
 
 def versions() -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for package in ("torch", "triton", "jax", "jaxlib", "theodolite"):
+    found: dict[str, str | None] = {"theodolite": __version__}
+    for package in ("torch", "triton", "jax", "jaxlib"):
         found[package] = None
         with suppress(importlib.metadata.PackageNotFoundError):
             found[package] = importlib.metadata.version(package)
