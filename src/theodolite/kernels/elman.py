@@ -1,7 +1,8 @@
 """The Elman network over all tokens: one program for a block of rows of one member.
 
-The gradient needs nothing but the states. Weights that fit (`RESIDENT`) are read once; others are streamed at every
-token in tiles of `INNER` × `COLUMNS`, and the state goes through memory.
+The gradient needs nothing but the states. Weights that fit (`RESIDENT`) are read once, and what the next token needs
+is fetched meanwhile; others are streamed at every token in tiles of `INNER` × `COLUMNS`, and the state goes through
+memory.
 """
 
 from __future__ import annotations
@@ -68,11 +69,14 @@ def forward(
         weight = load_tile(across, column, column, ACROSS_IN, ACROSS_OUT, WIDTH, WIDTH)
         shift = load_row(bias, column, WIDTH)
         hidden = tl.zeros((ROWS, COLUMNS), tl.float32)
-        for _ in range(tokens):
-            total = load_tile(entering, row, column, entering_row, 1, rows, WIDTH) + shift
+        ahead = load_tile(entering, row, column, entering_row, 1, rows, WIDTH)
+        for token in range(tokens):
+            total = ahead + shift
+            entering += entering_token
+            more = rows * tl.minimum(tokens - 1 - token, 1)
+            ahead = load_tile(entering, row, column, entering_row, 1, more, WIDTH)
             hidden = _activation(add_product(total, hidden, weight, PRECISION), BOUNDED)
             store_tile(states, hidden, row, column, WIDTH, rows, WIDTH)
-            entering += entering_token
             states += token_states
     else:
         inner = tl.arange(0, INNER)
@@ -133,14 +137,18 @@ def backward(
         column = tl.arange(0, COLUMNS)
         weight = load_tile(across, column, column, ACROSS_OUT, ACROSS_IN, WIDTH, WIDTH)
         total_grad = tl.zeros((ROWS, COLUMNS), tl.float32)
-        for _ in range(tokens):
-            hidden_grad = load_tile(shown_grad, row, column, shown_row, 1, rows, WIDTH)
-            hidden_grad = add_product(hidden_grad, total_grad, weight, PRECISION)
-            hidden = load_tile(states, row, column, WIDTH, 1, rows, WIDTH)
-            total_grad = _activation_backward(hidden_grad, hidden, BOUNDED)
-            store_tile(entering_grad, total_grad, row, column, WIDTH, rows, WIDTH)
+        ahead = load_tile(shown_grad, row, column, shown_row, 1, rows, WIDTH)
+        ahead_hidden = load_tile(states, row, column, WIDTH, 1, rows, WIDTH)
+        for later in range(tokens):
+            hidden_grad, hidden = ahead, ahead_hidden
             shown_grad -= shown_token
             states -= token_states
+            more = rows * tl.minimum(tokens - 1 - later, 1)
+            ahead = load_tile(shown_grad, row, column, shown_row, 1, more, WIDTH)
+            ahead_hidden = load_tile(states, row, column, WIDTH, 1, more, WIDTH)
+            hidden_grad = add_product(hidden_grad, total_grad, weight, PRECISION)
+            total_grad = _activation_backward(hidden_grad, hidden, BOUNDED)
+            store_tile(entering_grad, total_grad, row, column, WIDTH, rows, WIDTH)
             entering_grad -= token_states
     else:
         inner = tl.arange(0, INNER)

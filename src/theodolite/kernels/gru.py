@@ -1,8 +1,8 @@
 """The gated recurrent unit over all tokens: one program for a block of rows of one member.
 
 `kept` is (member, token, row, 4 width): reset, update, candidate, and what the state gives to the candidate. Weights
-that fit (`RESIDENT`) are read once; others are streamed at every token in tiles of `INNER` × `COLUMNS`, and the state
-goes through memory.
+that fit (`RESIDENT`) are read once, and what the next token needs is fetched meanwhile; others are streamed at every
+token in tiles of `INNER` × `COLUMNS`, and the state goes through memory.
 """
 
 from __future__ import annotations
@@ -105,9 +105,17 @@ def forward(
         )
         for_reset, for_update, for_candidate = _biases(bias, column, WIDTH)
         hidden = tl.zeros((ROWS, COLUMNS), tl.float32)
-        for _ in range(tokens):
-            reset, update, candidate = load_three(entering, row, column, entering_row, 1, WIDTH, rows, WIDTH)
-            reset, update, candidate = reset + for_reset, update + for_update, candidate + for_candidate
+        ahead_reset, ahead_update, ahead_candidate = load_three(
+            entering, row, column, entering_row, 1, WIDTH, rows, WIDTH
+        )
+        for token in range(tokens):
+            reset, update = ahead_reset + for_reset, ahead_update + for_update
+            candidate = ahead_candidate + for_candidate
+            entering += entering_token
+            more = rows * tl.minimum(tokens - 1 - token, 1)
+            ahead_reset, ahead_update, ahead_candidate = load_three(
+                entering, row, column, entering_row, 1, WIDTH, more, WIDTH
+            )
             reset = add_product(reset, hidden, to_reset, PRECISION)
             update = add_product(update, hidden, to_update, PRECISION)
             given = add_product(tl.zeros((ROWS, COLUMNS), tl.float32), hidden, to_candidate, PRECISION)
@@ -116,7 +124,6 @@ def forward(
             if KEEP:
                 store_four(kept, reset, update, candidate, given, row, column, 4 * WIDTH, rows, WIDTH)
                 kept += token_states * 4
-            entering += entering_token
             states += token_states
     else:
         inner = tl.arange(0, INNER)

@@ -1,7 +1,8 @@
 """Long short-term memory over all tokens: one program for a block of rows of one member.
 
 `kept` is (member, token, row, 5 width): forget, input, output gate, candidate, cell. Weights that fit (`RESIDENT`) are
-read once; others are streamed at every token in tiles of `INNER` × `COLUMNS`, and the state goes through memory.
+read once, and what the next token needs is fetched meanwhile; others are streamed at every token in tiles of `INNER` ×
+`COLUMNS`, and the state goes through memory.
 """
 
 from __future__ import annotations
@@ -88,13 +89,16 @@ def forward(
         for_forget, for_input, for_output, for_candidate = _biases(bias, column, WIDTH)
         hidden = tl.zeros((ROWS, COLUMNS), tl.float32)
         cell = tl.zeros((ROWS, COLUMNS), tl.float32)
-        for _ in range(tokens):
-            forget, enter, out, candidate = load_four(entering, row, column, entering_row, 1, WIDTH, rows, WIDTH)
-            forget, enter, out, candidate = (
-                forget + for_forget,
-                enter + for_input,
-                out + for_output,
-                candidate + for_candidate,
+        ahead_forget, ahead_input, ahead_output, ahead_candidate = load_four(
+            entering, row, column, entering_row, 1, WIDTH, rows, WIDTH
+        )
+        for token in range(tokens):
+            forget, enter = ahead_forget + for_forget, ahead_input + for_input
+            out, candidate = ahead_output + for_output, ahead_candidate + for_candidate
+            entering += entering_token
+            more = rows * tl.minimum(tokens - 1 - token, 1)
+            ahead_forget, ahead_input, ahead_output, ahead_candidate = load_four(
+                entering, row, column, entering_row, 1, WIDTH, more, WIDTH
             )
             forget = add_product(forget, hidden, to_forget, PRECISION)
             enter = add_product(enter, hidden, to_input, PRECISION)
@@ -106,7 +110,6 @@ def forward(
                 store_four(kept, forget, enter, out, candidate, row, column, 5 * WIDTH, rows, WIDTH)
                 store_tile(kept + 4 * WIDTH, cell, row, column, 5 * WIDTH, rows, WIDTH)
                 kept += rows.to(tl.int64) * (5 * WIDTH)
-            entering += entering_token
             states += rows.to(tl.int64) * WIDTH
     else:
         inner = tl.arange(0, INNER)
@@ -117,12 +120,8 @@ def forward(
                 column = first + tl.arange(0, COLUMNS)
                 forget, enter, out, candidate = load_four(entering, row, column, entering_row, 1, WIDTH, rows, WIDTH)
                 for_forget, for_input, for_output, for_candidate = _biases(bias, column, WIDTH)
-                forget, enter, out, candidate = (
-                    forget + for_forget,
-                    enter + for_input,
-                    out + for_output,
-                    candidate + for_candidate,
-                )
+                forget, enter = forget + for_forget, enter + for_input
+                out, candidate = out + for_output, candidate + for_candidate
                 for start in range(0, started * WIDTH, INNER):
                     k = start + inner
                     hidden = load_tile(before, row, k, WIDTH, 1, rows, WIDTH)
