@@ -25,13 +25,23 @@ class Tiling:
     memory: int  # numbers of a program's memories that are moved at once
 
 
+def fits(width: int, cell: int) -> bool:
+    """Whether a multiprocessor holds what the kernels keep there: the weights between a controller and its memory
+    beside tiles of the others."""
+    spoken = padded(cell + 5)
+    return spoken <= 32 and padded(width) * spoken <= 2**14
+
+
 def tiling(members: int, rows: int, width: int) -> Tiling:
     """Small blocks of rows where all are at work at once, a program on every multiprocessor; else larger ones, since
     every block reads all weights."""
-    block = 16 if members * -(-rows // 16) <= PROGRAMS else 32
     whole = padded(width)
-    inner = min(whole, 32 if whole <= 256 else 16)
-    return Tiling(block, inner, 8 if whole > 64 else 4, 3, 2048)
+    if whole <= 64:
+        return Tiling(16, min(whole, 32), 4, 3, 2048)
+    if whole > 512:
+        return Tiling(16, 16, 8, 2, 2048)
+    block = 16 if members * -(-rows // 16) <= PROGRAMS else 32
+    return Tiling(block, 32 if whole <= 256 else 16, 8, 3, 2048)
 
 
 def padded(size: int) -> int:

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from theodolite.kernels.controller import fits
 from theodolite.kernels.launch import usable
 from theodolite.kernels.stack import stack_over_time
 from theodolite.nets.contract import positive, register_trained
@@ -34,7 +35,7 @@ class StackLayer(nn.Module):
         self.control = Controller(features, width, cell, cell + len(ACTIONS), activation)
 
     def forward(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
-        if usable(x, self.control.across.weight):
+        if usable(x, self.control.across.weight) and fits(self.width, self.cell):
             return self.fused(x)
         tokens = x.shape[1]
         hidden, top = x.new_zeros(x.shape[0], self.width), x.new_zeros(x.shape[0], self.cell)

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Complex, Float, Int
 from torch import Tensor, nn
 
+from theodolite.kernels.controller import fits
 from theodolite.kernels.launch import usable
 from theodolite.kernels.tape import Writer, tape_over_time
 from theodolite.nets.contract import Symmetry, positive, register_trained
@@ -89,7 +90,7 @@ class TapeLayer(nn.Module):
         self.writer = _writer(width, cell, write_layers) if write_layers else None
 
     def forward(self, x: Float[Tensor, "batch token feature"], circle: Circle) -> Float[Tensor, "batch token width"]:
-        if usable(x, self.control.across.weight):
+        if usable(x, self.control.across.weight) and fits(self.width, self.cell):
             return self.fused(x, circle)
         tokens = x.shape[1]
         hidden, read = x.new_zeros(x.shape[0], self.width), x.new_zeros(x.shape[0], self.cell)
