@@ -46,9 +46,14 @@ def precision() -> str:
 def declare(schema: str, run: Callable[..., Any], shapes: Callable[..., Any]) -> Callable[..., Any]:
     """The operation `theodolite::name` of this schema: `run` launches the kernel, `shapes` makes empty results."""
     name = schema.partition("(")[0]
+
+    def on_its_device(*args: Any) -> Any:
+        with torch.cuda.device_of(next(each for each in args if isinstance(each, Tensor))):
+            return run(*args)
+
     _LIBRARY.define(schema)
     for kind in ("CUDA", "CPU"):
-        _LIBRARY.impl(name, run, kind)
+        _LIBRARY.impl(name, on_its_device, kind)
     torch.library.register_fake(f"theodolite::{name}", shapes, lib=_LIBRARY)
     return getattr(torch.ops.theodolite, name).default
 

@@ -65,14 +65,14 @@ def _product(
     for _ in range(0, inner // INNER):
         a = tl.load(here, mask=down[:, None] < rows, other=0.0).to(tl.float32)
         b = tl.load(there, mask=across[None, :] < columns, other=0.0).to(tl.float32)
-        total += add_product(tl.zeros((ROWS, COLUMNS), dtype=tl.float32), a, b, PRECISION)  # tensor cores round down
+        total = add_product(total, a, b, PRECISION)
         here += INNER * left_inner
         there += INNER * right_inner
     rest: tl.constexpr = inner % INNER
     if rest:
         a = tl.load(here, mask=(down[:, None] < rows) & (depth[None, :] < rest), other=0.0).to(tl.float32)
         b = tl.load(there, mask=(depth[:, None] < rest) & (across[None, :] < columns), other=0.0).to(tl.float32)
-        total += add_product(tl.zeros((ROWS, COLUMNS), dtype=tl.float32), a, b, PRECISION)
+        total = add_product(total, a, b, PRECISION)
     place = found + member * (rows * columns) + down[:, None] * columns + across[None, :]
     tl.store(place, total, mask=(down[:, None] < rows) & (across[None, :] < columns))
 

@@ -1,4 +1,4 @@
-"""What the kernels of recurrences share: loading and storing tiles, their product, tanh."""
+"""What kernels share: loading and storing tiles, their product, tanh."""
 
 from __future__ import annotations
 
@@ -69,9 +69,10 @@ def add_product(total, left, right, PRECISION: tl.constexpr):
         return tl.dot(left.to(tl.bfloat16), right.to(tl.bfloat16), total)
     elif PRECISION == "tf32x3":
         left_near, right_near = _nearest(left), _nearest(right)
-        total = tl.dot(left - left_near, right_near, total, input_precision="tf32")
-        total = tl.dot(left_near, right - right_near, total, input_precision="tf32")
-        return tl.dot(left_near, right_near, total, input_precision="tf32")
+        product = tl.dot(left - left_near, right_near, input_precision="tf32")
+        product = tl.dot(left_near, right - right_near, product, input_precision="tf32")
+        product = tl.dot(left_near, right_near, product, input_precision="tf32")
+        return total + product  # not by the tensor cores, which round down
     else:
         return tl.dot(left, right, total, input_precision=PRECISION)
 
