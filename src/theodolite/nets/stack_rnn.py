@@ -54,7 +54,7 @@ class StackLayer(nn.Module):
     def fused(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "batch token width"]:
         """All tokens in one kernel."""
         control, cells = self.control, self.cells or x.shape[1]
-        given = control.into(x.transpose(0, 1)), control.across.weight, control.heads.weight, control.heads.bias
+        given = control.entering(x), control.across.weight, control.heads.weight, control.heads.bias
         return stack_over_time(*given, cells, control.activation.__name__).transpose(0, 1)
 
 

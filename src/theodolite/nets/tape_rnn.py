@@ -20,6 +20,7 @@ from theodolite.kernels.tape import Writer, tape_over_time
 from theodolite.nets.contract import Symmetry, positive, register_trained
 from theodolite.nets.parts.recurrent import (
     Controller,
+    read_out,
     recurrent_influence,
     recurrent_symmetries,
     stacked,
@@ -108,7 +109,7 @@ class TapeLayer(nn.Module):
     def fused(self, x: Float[Tensor, "batch token feature"], circle: Circle) -> Float[Tensor, "batch token width"]:
         """All tokens in one kernel."""
         control, layers = self.control, [each for each in self.writer or () if isinstance(each, nn.Linear)]
-        given = control.into(x.transpose(0, 1)), control.across.weight, control.heads.weight, control.heads.bias
+        given = control.entering(x), control.across.weight, control.heads.weight, control.heads.bias
         writer = Writer.of([(layer.weight, layer.bias) for layer in layers], control.across.weight)
         made = tape_over_time(*given, writer, circle.forth(), circle.mean[:, 0], control.activation.__name__)
         return made.transpose(0, 1)
@@ -178,7 +179,7 @@ class TapeRNN(nn.Module):
         circle = self.circle(x, present)
         for layer in self.layers:
             x = layer(x, circle)
-        return self.read(x)
+        return read_out(self.read, x)
 
     def circle(self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None) -> Circle:
         length, tokens = input_lengths(x, present)

@@ -31,13 +31,7 @@ class Recurrent(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
     ) -> Float[Tensor, "batch token output"]:
-        shown = self.layers(x)
-        if not usable(x):
-            return self.read(shown)
-        tokens_first = shown.stride(0) < shown.stride(1)  # how kernels leave them in memory
-        shown = shown.transpose(0, 1) if tokens_first else shown
-        outputs = self.read(shown.flatten(0, 1)).unflatten(0, shown.shape[:2])  # one product for each member
-        return outputs.transpose(0, 1) if tokens_first else outputs
+        return read_out(self.read, self.layers(x))
 
     def symmetries(self) -> Mapping[str, Symmetry]:
         return recurrent_symmetries()
@@ -53,6 +47,16 @@ def stacked(
     positive(features=features, outputs=outputs, depth=depth, width=width)
     sizes = [features] + [width] * (depth - 1)
     return nn.Sequential(*(layer(size, width) for size in sizes)), nn.Linear(width, outputs)
+
+
+def read_out(read: nn.Linear, shown: Float[Tensor, "batch token width"]) -> Float[Tensor, "batch token output"]:
+    """Where kernels run, as one product for each member, without a copy of the states."""
+    if not usable(shown):
+        return read(shown)
+    tokens_first = shown.stride(0) < shown.stride(1)  # how kernels leave them in memory
+    shown = shown.transpose(0, 1) if tokens_first else shown
+    outputs = read(shown.flatten(0, 1)).unflatten(0, shown.shape[:2])
+    return outputs.transpose(0, 1) if tokens_first else outputs
 
 
 def start_uniformly(layer: nn.Module, width: int) -> None:
@@ -92,6 +96,11 @@ class Controller(nn.Module):
         start_by_inputs(self.heads.weight, width)
         nn.init.zeros_(self.into.bias)
         nn.init.zeros_(self.heads.bias)
+
+    def entering(self, x: Float[Tensor, "batch token feature"]) -> Float[Tensor, "token batch width"]:
+        """Of all tokens, as one product for each member."""
+        x = x.transpose(0, 1)
+        return self.into(x.flatten(0, 1)).unflatten(0, x.shape[:2])
 
     def forward(
         self,
