@@ -5,13 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from theodolite.kernels.tiles import add_product, tanh
-
-
-@triton.jit
-def product(left, right, PRECISION: tl.constexpr):
-    """To be added to others outside of the tensor cores, which round sums down."""
-    return add_product(tl.zeros((left.shape[0], right.shape[1]), tl.float32), left, right, PRECISION)
+from theodolite.kernels.tiles import tanh
 
 
 @triton.jit

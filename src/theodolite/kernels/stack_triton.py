@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from theodolite.kernels.controller_triton import activate, product, slope, softmax
+from theodolite.kernels.controller_triton import activate, slope, softmax
 from theodolite.kernels.tiles import add_product
 
 
@@ -77,8 +77,8 @@ def forward(
                 other=0.0,
             )
             # The narrow product first: Triton shares its warps out for both by the last of the two.
-            said += product(last, telling, PRECISION)
-            mixed += product(last, weight, PRECISION)
+            said = add_product(said, last, telling, PRECISION)
+            mixed = add_product(mixed, last, weight, PRECISION)
         chance = softmax(said, acting)
         if KEEP:
             past = ((member * (tokens - 1) + token - 1) * rows + row)[:, None]
@@ -185,8 +185,8 @@ def backward(
                 other=0.0,
             )
             # As above: the narrow product first.
-            seen += product(next, reading, PRECISION)
-            felt += product(next, weight, PRECISION)
+            seen = add_product(seen, next, reading, PRECISION)
+            felt = add_product(felt, next, weight, PRECISION)
         depth = tl.minimum(tl.minimum(token, tokens - token), cells)
         filled = (depth + 1) * CELL
         here -= depth + 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from theodolite.kernels.controller_triton import activate, product, slope, softmax
+from theodolite.kernels.controller_triton import activate, slope, softmax
 from theodolite.kernels.tiles import add_product
 
 
@@ -93,11 +93,11 @@ def forward(
                 across + out * (WIDTH + CELL) + within[:, None], mask=(out < WIDTH) & whole[:, None], other=0.0
             )
             # The widest product last: Triton shares its warps out for all of them by it.
-            said += product(last_state, telling, PRECISION)
+            said = add_product(said, last_state, telling, PRECISION)
             if LAYERS > 0:
                 opening = tl.load(first + unit[None, :] * WIDTH + within[:, None], mask=whole[:, None], other=0.0)
-                made += product(last_state, opening, PRECISION)
-            mixed += product(last_state, weight, PRECISION)
+                made = add_product(made, last_state, opening, PRECISION)
+            mixed = add_product(mixed, last_state, weight, PRECISION)
         tl.store(acted + past[:, None] * 5 + head - CELL, softmax(said, acting), mask=real & acting)
         if LAYERS > 0:
             made = tl.maximum(made, 0.0)
@@ -122,7 +122,7 @@ def forward(
             value = tl.zeros((ROWS, WIDE), tl.float32) + tl.load(
                 least + member * CELL + wide, mask=wide < CELL, other=0.0
             )
-            value += product(made, closing, PRECISION)
+            value = add_product(value, made, closing, PRECISION)
             seen_last = tl.load(read + before[:, None] * CELL + wide, mask=written_here & (token > 1), other=0.0)
             tl.store(changes + past[:, None] * CELL + wide, value - seen_last, mask=written_here)
         else:
@@ -224,8 +224,8 @@ def backward(
             reading = tl.load(line + WIDTH + head, mask=valued & whole, other=0.0)
             weight = tl.load(line + out, mask=(out < WIDTH) & whole, other=0.0)
             # As above: the widest product last.
-            seen += product(next, reading, PRECISION)
-            felt += product(next, weight, PRECISION)
+            seen = add_product(seen, next, reading, PRECISION)
+            felt = add_product(felt, next, weight, PRECISION)
         overwritten = tl.load(
             changed + (past + rows)[:, None] * CELL + head, mask=real & valued & (back > 1), other=0.0
         )
@@ -258,7 +258,7 @@ def backward(
                 mask=tl.arange(0, HEADS)[:, None] < CELL,
                 other=0.0,
             )
-            made = product(value, closing, PRECISION)
+            made = add_product(tl.zeros((ROWS, UNITS), tl.float32), value, closing, PRECISION)
             for step in tl.static_range(1, LAYERS):
                 layer = LAYERS - step
                 made *= _units_slope(written, member, layer, token, tokens, row, rows, LAYERS, UNITS)
@@ -269,7 +269,7 @@ def backward(
                     + unit[:, None] * UNITS
                     + unit[None, :]
                 )
-                made = product(made, onward, PRECISION)
+                made = add_product(tl.zeros((ROWS, UNITS), tl.float32), made, onward, PRECISION)
             made *= _units_slope(written, member, 0, token, tokens, row, rows, LAYERS, UNITS)
             _keep_units(wrote, made, member, 0, token, tokens, row, rows, LAYERS, UNITS)
             tl.debug_barrier()  # and so are the gradients of the writer's first units
@@ -278,7 +278,7 @@ def backward(
                 within = k + inner
                 some = tl.load(wrote + units[:, None] * UNITS + within[None, :], mask=real, other=0.0)
                 opening = tl.load(first + within[:, None] * WIDTH + out, mask=out < WIDTH, other=0.0)
-                felt += product(some, opening, PRECISION)
+                felt = add_product(felt, some, opening, PRECISION)
         state = tl.load(hidden + at * WIDTH + out, mask=shown, other=0.0)
         tl.store(entered + at * WIDTH + out, felt * slope(state, ACTIVATION), mask=shown)
         tl.debug_barrier()
