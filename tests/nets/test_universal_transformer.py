@@ -24,7 +24,7 @@ def normal(*shape: int, seed: int = 1) -> Tensor:
 
 def build(seed: int = 0, **shape) -> UniversalTransformer:
     """A net whose halting unit is turned up, so that tokens halt at different steps."""
-    net = load("universal-transformer", seed=seed, **{"width": 8, "depth": 5, **shape}).module.double()
+    net = load("universal-transformer", seed=seed, **{"width": 8, "depth": 5, "start": "published", **shape}).module.double()
     assert isinstance(net, UniversalTransformer)
     if net.halt is not None:
         with torch.no_grad():
@@ -120,10 +120,41 @@ def test_a_token_takes_steps_until_its_wishes_to_halt_sum_to_one(bias, steps):
     assert (net.steps_taken(normal(2, 4, 4)) == steps).all()
 
 
-def test_at_the_start_most_tokens_take_two_steps():
-    net = load("universal-transformer").module
+def test_as_published_most_tokens_take_two_steps_at_the_start():
+    net = load("universal-transformer", start="published").module
     assert (net.halt.bias == 1).all()
     assert (net.steps_taken(normal(20, 8, 4).float()) == 2).float().mean() > 0.9
+
+
+def test_at_a_patient_start_all_tokens_take_all_steps_and_nearly_all_weight_is_on_the_last():
+    net = load("universal-transformer", depth=5).module.double()
+    found = net._think(normal(20, 8, 4), None)
+    assert (found.steps == 5).all()
+    torch.testing.assert_close(found.left, torch.full_like(found.left, 1 - 4 * 0.018), rtol=0, atol=0.01)
+
+
+def test_a_patient_unit_is_the_published_one_that_reads_a_mean():
+    patient = build(start="patient")
+    published = build()
+    published.load_state_dict(patient.state_dict())
+    with torch.no_grad():
+        published.halt.weight.div_(8)
+        published.halt.bias.div_(8).sub_(4)
+    x = normal(3, 6, 4)
+    torch.testing.assert_close(patient(x), published(x), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("start", ["patient", "published"])
+def test_the_halting_unit_has_a_gradient_exactly_where_a_token_takes_a_second_step(start):
+    """At the first step the weight is 1 whatever the unit says: who halts there never learns to go on."""
+    net, x = build(start=start).train(), normal(4, 5, 4)
+    for bias, steps in ((-10.0, 5), (200.0, 1)):
+        with torch.no_grad():
+            net.halt.weight.zero_()
+            net.halt.bias.fill_(bias)
+        assert (net.steps_taken(x) == steps).all()
+        slopes = torch.autograd.grad(net(x).square().sum(), list(net.halt.parameters()))
+        assert all(bool((slope != 0).any()) is (steps > 1) for slope in slopes)
 
 
 @pytest.mark.parametrize("positions", ["none", "sinusoidal", "rotary", "alibi"])
@@ -138,6 +169,11 @@ def test_without_halting_one_block_is_applied_again_and_again(positions):
     assert (net.steps_taken(x) == 3).all()
     assert net.influence().law == ("none" if positions == "alibi" else "power")
     assert build().influence().law == "none"
+
+
+def test_an_unknown_start_is_refused():
+    with pytest.raises(BadInput, match="start must be patient or published"):
+        load("universal-transformer", start="eager")
 
 
 def test_more_steps_cost_no_parameters_and_one_step_has_nothing_to_halt():

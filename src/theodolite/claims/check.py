@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from theodolite.bench.plan import location
-from theodolite.claims.contract import Claim, claims, judge, ordered
+from theodolite.claims.contract import Claim, at_full_size, claims, judge, ordered
+from theodolite.claims.tables.experiment import Preset
+from theodolite.errors import BadInput
 from theodolite.lab.campaign import Listener, Watch
+from theodolite.lab.cell import Cell, Row
 from theodolite.lab.engines.by_name import Cluster
 from theodolite.lab.run_cells import place
 from theodolite.lab.running import Running
+from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context
 from theodolite.nets.load import blueprint
 
@@ -29,6 +33,7 @@ def check_claims(
     engine: str = "local",
     cluster: Cluster | None = None,
     workers: int | None = None,
+    preset: Preset = "quick",
 ) -> list[dict[str, Any]]:
     """Measure what claims need and decide them by the rules fixed beforehand.
 
@@ -39,29 +44,57 @@ def check_claims(
         out: folder of a store: what is in it is not measured again, so that a check that was stopped goes on
         engine: `local` is this machine; `streams`, `ray` and `slurm` as in `learn`, and `cluster` says which cluster
         workers: processes side by side, of one thread each; without a number this process alone
+        preset: full for claims that have a rule at the size of their published table, which takes a GPU; their second
+            stage follows the first
 
     Examples:
         >>> [claim["verdict"] for claim in check_claims(["T8"])]
         ['holds']
     """
+    if preset not in get_args(Preset):
+        raise BadInput(f"preset '{preset}' is unknown: use {' or '.join(get_args(Preset))}")
     chosen = [claims[name] for name in ids] if ids else ordered()
     running = Running(device, out, engine, cluster or Cluster(), workers, threads=1)
-    planned = [(claim, tuple(claim.cells())) for claim in chosen]
+    listener = None if watch is None else Listener(watch=watch)
+    with running.open() as store:
+        context = Context(checkpoints=store.checkpoints.resolve(), locations=locations(chosen))
+
+        def measured(planned: Mapping[str, Sequence[Cell]]) -> dict[str, list[Row]]:
+            return _measured(
+                [(claims[name], cells) for name, cells in planned.items()], running, store, context, listener
+            )
+
+        if preset == "quick":
+            rows = measured({claim.id: claim.cells() for claim in chosen})
+            return [judge(claim, rows[claim.id]) for claim in chosen]
+        sizes = {claim.id: at_full_size(claim) for claim in chosen}
+        first = measured({name: size.cells() for name, size in sizes.items()})
+        second = measured({name: size.further(first[name]) for name, size in sizes.items()})
+        return [judge(claim, first[claim.id], second[claim.id]) for claim in chosen]
+
+
+def _measured(
+    planned: Sequence[tuple[Claim, Sequence[Cell]]],
+    running: Running,
+    store: Store,
+    context: Context,
+    listener: Listener | None,
+) -> dict[str, list[Row]]:
+    """The rows of each claim's cells, all run as one campaign."""
     weights = {cell.key: (_HEAVY if claim.heavy else 1.0) / len(cells) for claim, cells in planned for cell in cells}
     # Long cells first, so that the workers end together; a claim that has few of them has long ones.
     heaviest_first = sorted(planned, key=lambda one: (not one[0].heavy, len(one[1])))
-    with running.open() as store:
-        outcome = running.run(
-            [cell for _, cells in heaviest_first for cell in cells],
-            store,
-            Context(checkpoints=store.checkpoints.resolve(), locations=locations(chosen)),
-            {"chunk": _CHUNK},
-            None if watch is None else Listener(watch=watch),
-            weigh=lambda cell: weights[cell.key],
-        )
-        # As they are read back: a verdict is the same whether its rows were measured now or before.
-        outcome = replace(outcome, rows=store.finished(weights))
-    return [judge(claim, outcome.of(cells)) for claim, cells in planned]
+    outcome = running.run(
+        [cell for _, cells in heaviest_first for cell in cells],
+        store,
+        context,
+        {"chunk": _CHUNK},
+        listener,
+        weigh=lambda cell: weights[cell.key],
+    )
+    # As they are read back: a verdict is the same whether its rows were measured now or before.
+    outcome = replace(outcome, rows=store.finished(weights))
+    return {claim.id: list(outcome.of(cells)) for claim, cells in planned}
 
 
 def locations(chosen: Sequence[Claim]) -> dict[str, str]:

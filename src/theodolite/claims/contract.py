@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from theodolite.errors import BadInput
 from theodolite.lab.cell import Cell, Row
+from theodolite.measurement import canonical
 from theodolite.registry import Registry
 
 Outcome = Literal["holds", "fails", "undecided", "not run"]
@@ -26,10 +29,27 @@ Decide = Callable[[Sequence[Row]], Verdict]
 
 
 @dataclass(frozen=True)
+class FullSize:
+    """A claim at the size of its published table: `cells` of a first stage; `further`, given their rows, those of a
+    second and last; `decide` is given the rows of both."""
+
+    rule: str
+    cells: Callable[[], Sequence[Cell]]
+    further: Callable[[Sequence[Row]], Sequence[Cell]]
+    decide: Decide
+
+    def record(self, cells: Sequence[Cell]) -> str:
+        """A hash of the rule and of what is measured first: it changes if one of them does."""
+        text = canonical({"rule": self.rule, "cells": [cell.key for cell in cells]})
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
 class Claim:
     """`rule` says in words what `decide` computes; it is written before the run, and `changed` records a later change
     of it or of the cells. A `heavy` claim trains for minutes: the survey leaves it to its full preset, and its cells
-    are run first. `nets`: those of its cells that no registry knows, as `file.py:Name`."""
+    are run first. `nets`: those of its cells that no registry knows, as `file.py:Name`. `full`: the same claim at the
+    size of its published table, with a rule of its own."""
 
     id: str
     statement: str
@@ -40,6 +60,7 @@ class Claim:
     changed: str = ""
     heavy: bool = False
     nets: tuple[str, ...] = ()
+    full: FullSize | None = field(default=None, repr=False)
 
 
 _HOMES = (
@@ -82,11 +103,12 @@ def claim(
     changed: str = "",
     heavy: bool = False,
     nets: tuple[str, ...] = (),
+    full: FullSize | None = None,
 ) -> Callable[[Decide], Decide]:
     """Decorator: registers a claim that the function decides."""
 
     def add(decide: Decide) -> Decide:
-        claims.add(id, Claim(id, statement, source, rule, cells, decide, changed, heavy, nets))
+        claims.add(id, Claim(id, statement, source, rule, cells, decide, changed, heavy, nets, full))
         return decide
 
     return add
@@ -108,19 +130,34 @@ def ordered() -> list[Claim]:
 
 
 def list_claims() -> list[dict[str, str]]:
-    """Every claim: id, statement, source and the rule it is decided by.
+    """Every claim: id, statement, source and the rule it is decided by, at full size too where there is one.
 
     Examples:
         >>> [claim["id"] for claim in list_claims()][:3]
         ['T1', 'T2', 'T3']
     """
-    return [{"id": c.id, "statement": c.statement, "source": c.source, "rule": c.rule} for c in ordered()]
+    return [
+        {"id": c.id, "statement": c.statement, "source": c.source, "rule": c.rule}
+        | ({} if c.full is None else {"rule_at_full_size": c.full.rule})
+        for c in ordered()
+    ]
 
 
-def judge(claim: Claim, rows: Sequence[Row]) -> dict[str, Any]:
-    """The verdict on the rows of a claim's cells, with what it is about."""
+def at_full_size(claim: Claim) -> FullSize:
+    if claim.full is None:
+        known = ", ".join(c.id for c in ordered() if c.full is not None)
+        raise BadInput(f"{claim.id} has one size only: leave out the preset, or name some of {known}")
+    return claim.full
+
+
+def judge(claim: Claim, rows: Sequence[Row], further: Sequence[Row] | None = None) -> dict[str, Any]:
+    """The verdict on the rows of a claim's cells, with what it is about; with rows of a second stage, none perhaps, by
+    the rule at full size."""
+    full = None if further is None else at_full_size(claim)
+    first, rows = rows, [*rows, *(further or ())]
     broken = [row.error for row in rows if row.error]
-    verdict = Verdict("not run", None, None, f"a cell failed: {broken[0]}") if broken else claim.decide(rows)
+    decide = claim.decide if full is None else full.decide
+    verdict = Verdict("not run", None, None, f"a cell failed: {broken[0]}") if broken else decide(rows)
     return {
         "id": claim.id,
         "verdict": verdict.outcome,
@@ -129,7 +166,8 @@ def judge(claim: Claim, rows: Sequence[Row]) -> dict[str, Any]:
         "detail": verdict.detail,
         "statement": claim.statement,
         "source": claim.source,
-        "rule": claim.rule,
+        "rule": claim.rule if full is None else full.rule,
+        **({} if full is None else {"record": full.record([row.cell for row in first])}),
         "cells": len(rows),
         "seconds": round(sum(row.facts.get("seconds", 0.0) for row in rows), 3),
     }

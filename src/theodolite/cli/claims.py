@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from typer import Argument, Option
@@ -32,6 +32,10 @@ def list_(json: Json = False) -> None:
         console.print(f"[bold]{claim['id']}[/bold]  [dim]{claim['source']}[/dim]")
         console.print(Padding(escape(claim["statement"]), (0, 0, 0, 4)))
         console.print(Padding(escape(f"Decided by: {claim['rule']}"), (0, 0, 0, 4)), style="dim")
+        if "rule_at_full_size" in claim:
+            console.print(
+                Padding(escape(f"With --preset full: {claim['rule_at_full_size']}"), (0, 0, 0, 4)), style="dim"
+            )
 
 
 @app.command("check")
@@ -52,6 +56,9 @@ def check(
     markdown: Annotated[
         Path | None, Option("--markdown", metavar="FILE", help="Write it as a page of text, such as claims.md.")
     ] = None,
+    preset: Annotated[
+        str, Option(help="quick, or full for claims with a rule at the size of their table (a GPU run).")
+    ] = "quick",
     device: Device = "cpu",
 ) -> None:
     """Measure what claims need and decide them by the rule fixed beforehand.
@@ -59,6 +66,7 @@ def check(
     With --out the same command again, also after a crash, goes on where it was.
     """
     from theodolite.claims.check import check_claims
+    from theodolite.claims.tables.experiment import Preset
     from theodolite.cli.views.claims import claims_page
     from theodolite.errors import BadInput, Finding
     from theodolite.files import OutputFolder, check_writable, write_text
@@ -81,6 +89,7 @@ def check(
             engine=site.engine,
             cluster=site.cluster,
             workers=workers or (default_workers(device, site.engine) if all_ else None),
+            preset=cast("Preset", preset),
         )
     where = provenance(device, site.engine)
     if markdown is not None:

@@ -3,6 +3,11 @@
 Halting is Graves' (2016) adaptive computation time. Before every step a token's state gives a probability to halt. A
 token takes its last step when these probabilities would sum to 1 − ε; its answer is the mean of its states, weighted
 by the probabilities, where the last has what is left to 1. From then on its state stays and is still seen by others.
+
+Where a token halts at its first step, its weight is the constant 1 and the halting unit has no gradient: it never halts
+later again. As published (bias 1) training arrives there at once, because the first step is the first to be useful. The
+patient start begins with all steps, and its unit is slow: it takes the mean over the width instead of the sum, so that
+the block learns to use its steps before the unit can decide against them.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
-from theodolite.nets.contract import Symmetry, positive, register_trained
+from theodolite.nets.contract import Symmetry, choice, positive, register_trained
 from theodolite.nets.parts.auxiliary import with_cost
 from theodolite.nets.parts.positions import Places, sinusoidal
 from theodolite.nets.transformer import (
@@ -29,7 +34,8 @@ from theodolite.nets.transformer import (
 from theodolite.theory.sensitivity import InfluenceLaw, no_law
 
 _EPSILON = 0.01
-_EAGERNESS = 1.0  # bias of the halting unit at the start: two steps, until it learns when to take more
+_STARTS = ("patient", "published")
+_PATIENT, _PUBLISHED = -4.0, 1.0  # the halting unit's logit at the start: probabilities of .018 and .73 at every step
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,13 @@ class Thought:
 
 
 @register_trained(
-    "universal-transformer", "one Transformer block applied up to `depth` times, each token halting by itself"
+    "universal-transformer",
+    "one Transformer block applied up to `depth` times, each token halting by itself",
+    version=2,
 )
 class UniversalTransformer(nn.Module):
-    """`depth` is the largest number of steps; without `halting` every token takes them all.
+    """`depth` is the largest number of steps; without `halting` every token takes them all. `start`: of the halting
+    unit, patient or as published.
 
     While training, `ponder` times the mean over tokens of steps + remainder is added to the loss (`with_cost`).
     All steps are computed whatever halts, so that the shape of the computation does not depend on the data.
@@ -67,6 +76,7 @@ class UniversalTransformer(nn.Module):
         offset_range: int = 1000,
         halting: bool = True,
         ponder: float = 0.01,
+        start: str = "patient",
     ) -> None:
         super().__init__()
         positive(features=features, outputs=outputs)
@@ -74,13 +84,14 @@ class UniversalTransformer(nn.Module):
         if ponder < 0:
             raise BadInput(f"ponder must be a cost of 0 or more for every step, not {ponder!r}")
         self.depth, self.width, self.causal, self.attention = depth, width, causal, attention
-        self.ponder = ponder
+        choice("start", start, _STARTS)
+        self.ponder, self.start = ponder, start
         self.places = Places(positions, width, heads, offset_range)
         self.embed = nn.Linear(features, width)
         self.block = TransformerBlock(width, heads, block == "parallel", mixing(attention, threshold))
         self.halt = nn.Linear(width, 1) if halting and depth > 1 else None  # there is always a first step
         if self.halt is not None:
-            nn.init.constant_(self.halt.bias, _EAGERNESS)
+            nn.init.constant_(self.halt.bias, _PUBLISHED if start == "published" else 0.0)
         self.read = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, outputs))
 
     def forward(
@@ -124,7 +135,7 @@ class UniversalTransformer(nn.Module):
                 continue
             if step == self.depth - 1:
                 return Thought(answer + running * left * new, steps + running, left)
-            wish = torch.sigmoid(self.halt(placed))
+            wish = torch.sigmoid(self._logit(self.halt(placed)))
             ends = left - wish <= _EPSILON
             answer = answer + running * torch.where(ends, left, wish) * new
             steps = steps + running
@@ -132,3 +143,7 @@ class UniversalTransformer(nn.Module):
             left = torch.where(ends | (running == 0), left, left - wish)
             running = running.masked_fill(ends, 0)
         return Thought(state, steps, left)
+
+    def _logit(self, said: Tensor) -> Tensor:
+        """Adam moves every weight by the rate, so a sum over the width moves `width` times as fast as a mean."""
+        return said if self.start == "published" else _PATIENT + said / self.width

@@ -51,6 +51,16 @@ def equivalence(
     return "apart" if low > margin or high < -margin else "undecided"
 
 
+def chance_of_no_lead(first: Sequence[float], second: Sequence[float], margin: float = 0.0) -> float:
+    """Welch's one-sided p-value against mean(first) − mean(second) > margin, of at least two values each."""
+    if np.ptp(first) == np.ptp(second) == 0:
+        return float(first[0] - second[0] <= margin)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of equal values on one side, which is no mistake here
+        test = stats.ttest_ind(np.asarray(first) - margin, second, equal_var=False, alternative="greater")
+    return float(test.pvalue)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def paired_shares(
     both: int, only_first: int, only_second: int, neither: int
 ) -> tuple[float, tuple[float, float]] | None:

@@ -9,6 +9,7 @@ from typing import Any
 from theodolite.claims.comparing import members, scores, trained
 from theodolite.claims.contract import Verdict, claim, outcome
 from theodolite.claims.degree.ablated import KINDS, NET
+from theodolite.claims.degree.p8_at_full_size import ABLATION
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import difference_interval
 
@@ -53,6 +54,7 @@ def _p8_cells() -> list[Cell]:
     "others than those thirty; tasks, margin and rule are as they were.",
     heavy=True,
     nets=(NET,),
+    full=ABLATION,
 )
 def _p8(rows: Sequence[Row]) -> Verdict:
     by_ablation = members(rows, lambda config: (config["task"], config["shape"]["without"]))

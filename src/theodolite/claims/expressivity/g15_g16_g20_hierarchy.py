@@ -11,6 +11,7 @@ from typing import Any
 
 from theodolite.claims.comparing import members, scores, trained
 from theodolite.claims.contract import EXPRESSIVITY, Verdict, claim, outcome
+from theodolite.claims.expressivity.g15_g16_at_full_size import HIERARCHY, THINKING
 from theodolite.claims.tables import chomsky_published as chomsky
 from theodolite.claims.tables import universal_transformer_published as universal_transformer
 from theodolite.claims.tables.length_generalisation_published import SOLVED
@@ -63,6 +64,7 @@ def _g15_cells() -> list[Cell]:
     "stopped as soon as these were learnt lost successes on parity, so that training goes on to the end since; aⁿbⁿcⁿ "
     "was left out for time.",
     heavy=True,
+    full=HIERARCHY,
 )
 def _g15(rows: Sequence[Row]) -> Verdict:
     predicted: dict[str, float] = {}
@@ -149,6 +151,7 @@ def _g16_cells() -> list[Cell]:
     "does not reach, and failed: on reverse the LSTM was ahead, both far below the paper's figure. G15 has the same "
     "exception.",
     heavy=True,
+    full=THINKING,
 )
 def _g16(rows: Sequence[Row]) -> Verdict:
     found = members(rows, _task_and_net)

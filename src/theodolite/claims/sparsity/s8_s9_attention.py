@@ -8,6 +8,7 @@ from typing import Any
 
 from theodolite.claims.comparing import members, scores, trained
 from theodolite.claims.contract import Verdict, claim, outcome
+from theodolite.claims.sparsity.s8_at_full_size import BLOCKS
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import difference_interval, equivalence
 from theodolite.theory.associative_memory import growth_rate, linear_capacity, sharp_capacity
@@ -53,6 +54,7 @@ def _s8_cells() -> list[Cell]:
     "learnt. So was the second, at 0.003 and 600 steps, where some seeds had learnt recall and some had not yet. The "
     "steps are 1,200 since; margin and tests are as they were.",
     heavy=True,
+    full=BLOCKS,
 )
 def _s8(rows: Sequence[Row]) -> Verdict:
     by_block = members(rows, lambda config: (config["task"], config["shape"]["block"]))

@@ -17,6 +17,7 @@ from theodolite.claims.tables.contract import tables
 from theodolite.claims.tables.experiment import Preset
 from theodolite.claims.tables.length_generalisation_published import SOLVED
 from theodolite.claims.tables.published_score import Score, find
+from theodolite.claims.tables.sides import LEVEL, Tally, sides
 from theodolite.claims.tables.trained import Entry, TrainedTable, Training, falls_short, spread_lengths, statement
 
 EXTRA = ("delta-net", "state-space")  # not in the paper; later papers ran relatives of them on the regular tasks
@@ -87,21 +88,31 @@ def shorter(entry: Entry, training: Training, members: int) -> str | None:
 
 def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """How many entries stand on the published side of the bar."""
-    published = [r for r in results if r["quantities"] and r["quantities"][0]["published"]]
-    if not published:
+    tallies: dict[str, Tally] = {}
+    for r in results:
+        figures = [p for q in r["quantities"][:1] for p in q["published"] if p["source"] == paper.SOURCE]
+        if figures and r["solved"]:
+            name = f"{r['net']} on {r['task']}"
+            tallies[name] = Tally(
+                figures[0]["value"] >= SOLVED, r["solved"]["count"], r["learnt"]["count"], r["solved"]["of"]
+            )
+    if not tallies:
         return []
-    same, other = (sum(1 for r in published if r["agrees"] is verdict) for verdict in (True, False))
-    wrong = [f"{r['net']} on {r['task']}" for r in published if r["agrees"] is False]
+    found = sides(tallies, paper.SEEDS * paper.RATES, LEVEL)
+    same, other = (sum(side is verdict for side in found.values()) for verdict in (True, False))
+    wrong = [name for name, side in found.items() if side is False]
     return [
         statement(
             "a network's place in the hierarchy tells on which tasks it is right beyond the lengths of training",
             paper.SOURCE,
-            f"an entry agrees if its best score and the published one are on the same side of {SOLVED:.0%}; it is open "
-            "if the best stays below where the published one does not, or where training lengths were not learnt; "
-            "holds if none disagrees and none is open, fails if more disagree than agree",
-            False if other > same else True if same == len(published) else None,
-            f"{same} of {len(published)} agree, {other} disagree{': ' if wrong else ''}{', '.join(wrong)}, "
-            f"{len(published) - same - other} open",
+            f"a published success is seen again if a member scores {SOLVED:.0%}; a published failure is contradicted "
+            f"if our share that does is above 0 of {paper.SEEDS * paper.RATES} (Fisher, one-sided), seen again if none "
+            f"does and so many learnt the lengths of training that half of them doing so is excluded; "
+            f"{100 * LEVEL:g} % over all of these tests (Holm); open otherwise; holds if none is contradicted and none "
+            "open, fails if one is contradicted",
+            False if other else True if same == len(found) else None,
+            f"{same} of {len(found)} seen again, {other} contradicted{': ' if wrong else ''}{', '.join(wrong)}, "
+            f"{len(found) - same - other} open",
         )
     ]
 

@@ -13,12 +13,15 @@ from theodolite.version import __version__
 
 def claims_page(results: Sequence[Mapping[str, Any]], device: str, date: str, version: str = __version__) -> str:
     """`docs/claims.md` from what `check_claims` gave."""
-    shown = [
-        {**result, "detail": _cell(result["detail"]), "changed": claims[result["id"]].changed} for result in results
-    ]
+    shown = [{**result, **_about(result["id"]), "detail": _cell(result["detail"])} for result in results]
     template = environment("theodolite.cli.views").get_template("claims.md.j2")
     page = template.render(results=shown, tally=tally(results), version=version, device=device, date=date)
     return page.strip() + "\n"
+
+
+def _about(id: str) -> dict[str, str | None]:
+    claim = claims[id]
+    return {"changed": claim.changed, "full": None if claim.full is None else claim.full.rule}
 
 
 def _cell(text: str) -> str:

@@ -1,0 +1,121 @@
+"""Claim P8 at full size: equal and sufficient training with and without softmax and activations."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from theodolite.claims.comparing import members, scores, trained
+from theodolite.claims.contract import FullSize, Verdict, outcome
+from theodolite.claims.degree.ablated import KINDS, NET
+from theodolite.claims.full_size import LEVEL, MEMBERS, STAGES, STEPS, stages
+from theodolite.claims.tables.trained import LOOK
+from theodolite.lab.cell import Cell, Row
+from theodolite.statistics.intervals import chance_of_no_lead
+from theodolite.statistics.paired import holm
+
+_MARGIN = 0.05
+_LEARNT = 0.9
+_RISING = 0.02  # of mean accuracy from one fifth of the steps to the next
+_SHAPE: dict[str, Any] = {"width": 16, "depth": 2, "heads": 2}
+_RATE, _SEEDS = 3e-3, range(200, 200 + MEMBERS)  # none that an earlier run looked at
+_TASKS: dict[str, dict[str, Any]] = {
+    "majority": {"bits": 9},
+    "dyck": {"depth": 3, "longest": 8},
+    "copy": {"symbols": 3, "longest": 4},
+    "recall": {"keys": 8, "values": 4, "shortest": 2, "longest": 3},
+    "even-pairs": {"longest": 6},
+}
+
+
+def _cells(tasks: Sequence[str], steps: int) -> list[Cell]:
+    schedule: dict[str, Any] = {"batch": 32, "every": LOOK, "rows": 32, "to_the_end": True, "grows": True}
+    return [
+        cell
+        for task in tasks
+        for without in KINDS
+        for cell in trained(
+            NET, {**_SHAPE, "without": without}, task, _TASKS[task], _SEEDS, _RATE, steps=steps, **schedule
+        )
+    ]
+
+
+def _by_kind(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    return members(rows, lambda config: (config["task"], config["shape"]["without"]))
+
+
+def costs(rows: Sequence[Row]) -> dict[str, bool | None]:
+    """Of one stage: True where the cost is small, False where it is large."""
+    by_kind = _by_kind(rows)
+    found = {place: scores(own, "accuracy") for place, own in by_kind.items()}
+    tasks = list(dict.fromkeys(task for task, _ in found))
+    large = [chance_of_no_lead(found[task, "nothing"], found[task, "both"], _MARGIN) for task in tasks]
+    small = [chance_of_no_lead(found[task, "both"], found[task, "nothing"], -_MARGIN) for task in tasks]
+    clear = holm([*large, *small], LEVEL)
+    said: dict[str, bool | None] = {}
+    for place, task in enumerate(tasks):
+        learnt = statistics.fmean(found[task, "nothing"]) >= _LEARNT
+        lost = clear[place] and not rising(by_kind[task, "both"])
+        said[task] = None if not learnt else False if lost else True if clear[len(tasks) + place] else None
+    return said
+
+
+def rising(rows: Sequence[Row]) -> bool:
+    """Whether the mean accuracy of the last fifth of the looks is above that of the fifth before by more than a bit."""
+    curve = mean_curve(rows)
+    fifth = max(1, len(curve) // 5)
+    last, before = (
+        statistics.fmean(score for _, score in part) for part in (curve[-fifth:], curve[-2 * fifth : -fifth])
+    )
+    return last - before > _RISING
+
+
+def mean_curve(rows: Sequence[Row]) -> list[tuple[int, float]]:
+    """Mean accuracy over members at every look; one that diverged has 0 from then on."""
+    curves = [{step: score or 0.0 for step, _, score in row["curve"]} for row in rows]
+    steps = sorted({step for curve in curves for step in curve})
+    return [(step, statistics.fmean(curve.get(step, 0.0) for curve in curves)) for step in steps]
+
+
+def further(rows: Sequence[Row]) -> list[Cell]:
+    return _cells([task for task, said in costs(rows).items() if said is None], STEPS[1])
+
+
+def decide(rows: Sequence[Row]) -> Verdict:
+    said: dict[str, bool | None] = {}
+    means: dict[str, dict[str, float]] = {}
+    curves: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for stage in stages(rows):
+        said |= {task: side for task, side in costs(stage).items() if said.get(task) is None}
+        for (task, without), own in _by_kind(stage).items():
+            means.setdefault(task, {})[without] = statistics.fmean(scores(own, "accuracy"))
+            curves.setdefault(task, {})[without] = mean_curve(own)
+    words = {True: "small", False: "large", None: "undecided"}
+    small = sum(side is True for side in said.values())
+    return Verdict(
+        outcome(False not in said.values(), 2 * small > len(said)),
+        {"cost below": _MARGIN},
+        {"accuracy": means, "cost": {task: words[side] for task, side in said.items()}, "over steps": curves},
+        "Mean accuracy of the whole, without softmax, without activations, with neither: "
+        + "; ".join(
+            f"{task} {', '.join(f'{by[without]:.2f}' for without in KINDS)} after "
+            f"{curves[task]['both'][-1][0]:,} steps (cost {words[said[task]]})"
+            for task, by in means.items()
+        )
+        + ".",
+    )
+
+
+ABLATION = FullSize(
+    f"Five tasks, {MEMBERS} seeds that no earlier run used, equal parameters; layer norms stay. {STAGES} The whole "
+    f"Transformer's mean accuracy less that of the one with neither is small if below {_MARGIN}, large if above "
+    "(Welch, one-sided, ten tests). A large cost counts only where the network with neither has stopped rising: its "
+    f"mean accuracy over the last fifth of the steps is at most {_RISING} above that over the fifth before. A task "
+    f"that the whole does not learn (mean accuracy below {_LEARNT}) says nothing. A task undecided goes on, all "
+    "networks. Holds if the cost is small on most tasks and large on none; fails if it is large on one. The curves "
+    "over steps are reported.",
+    lambda: _cells(list(_TASKS), STEPS[0]),
+    further,
+    decide,
+)
