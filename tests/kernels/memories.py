@@ -28,7 +28,9 @@ SMALL: list[tuple[str, dict[str, Any], tuple[int, int, int]]] = [
 ]
 
 
-def errors(name: str, arguments: dict[str, Any], size: tuple[int, int, int], device: str) -> dict[str, float]:
+def errors(
+    name: str, arguments: dict[str, Any], size: tuple[int, int, int], device: str, autocast: bool = False
+) -> dict[str, float]:
     """‖difference‖ / ‖truth‖ of the outputs and of each gradient, members batched as training batches them."""
     members, rows, tokens = size
     torch.manual_seed(1)
@@ -42,11 +44,12 @@ def errors(name: str, arguments: dict[str, Any], size: tuple[int, int, int], dev
         own = {n: w.to(device, kind).requires_grad_() for n, w in weights.items()}
         apply = vmap(lambda own, x, present: functional_call(net, own, (x, present)))
         given = x.to(device, kind), present.to(device)
-        outputs = apply(own, *given)
+        with torch.autocast(device, torch.bfloat16, enabled=autocast and kind == torch.float32):
+            outputs = apply(own, *given)
+            with torch.no_grad():
+                assert torch.equal(apply(own, *given), outputs)
         toward = direction.to(device, kind)
         slopes = torch.autograd.grad((outputs * toward).sum(), list(own.values()), materialize_grads=True)
-        with torch.no_grad():
-            assert torch.equal(apply(own, *given), outputs)
         return {"outputs": outputs.detach(), **dict(zip(own, slopes, strict=True))}
 
     fused, truth = found(torch.float32), found(torch.float64)

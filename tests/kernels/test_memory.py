@@ -40,3 +40,10 @@ def test_on_cuda_they_agree_with_the_loop(net, arguments, size):
 @each("net", sorted({name for name, _, _ in SMALL}))
 def test_on_cuda_every_example_has_its_own_gradient(net):
     assert example_error(net, "cuda") < BOUND
+
+
+@pytest.mark.gpu
+@each(("net", "arguments"), [("stack-rnn", {}), ("tape-rnn", {}), ("tape-rnn", {"write_layers": 2})])
+def test_on_cuda_they_run_in_bfloat16_under_autocast(net, arguments):
+    smooth = {"width": 40, "activation": "tanh", **arguments}
+    assert 1e-4 < max(errors(net, smooth, (3, 20, 5), device="cuda", autocast=True).values()) < 0.1
