@@ -9,15 +9,16 @@ from tests.kernels.interpreted import interpreted
 from tests.kernels.memories import SMALL, errors, example_error
 
 BOUND = 1e-5
+# Smooth, or with few units that are cut off at 0: where float32 and float64 differ about one, so do their gradients.
 LARGE = [
-    ("stack-rnn", {"width": 256}, (5, 32, 40)),
+    ("stack-rnn", {"width": 256, "activation": "tanh"}, (5, 32, 40)),
     ("stack-rnn", {"width": 256, "activation": "tanh"}, (30, 128, 7)),
     ("stack-rnn", {"width": 512}, (2, 17, 5)),
-    ("stack-rnn", {"width": 122, "stack": 7}, (8, 33, 60)),
-    ("tape-rnn", {"width": 256, "write_layers": 2}, (5, 32, 40)),
-    ("tape-rnn", {"width": 256, "write_layers": 2, "activation": "tanh"}, (30, 128, 7)),
+    ("stack-rnn", {"width": 122, "stack": 7, "activation": "tanh"}, (8, 33, 60)),
+    ("tape-rnn", {"width": 256, "write_layers": 2, "activation": "tanh"}, (2, 17, 30)),
+    ("tape-rnn", {"width": 256, "write_layers": 2, "activation": "tanh"}, (50, 33, 3)),
     ("tape-rnn", {"width": 512}, (2, 17, 5)),
-    ("tape-rnn", {"width": 122, "tape": 21, "jump": 4, "write_layers": 1}, (8, 33, 60)),
+    ("tape-rnn", {"width": 122, "tape": 21, "jump": 4, "activation": "tanh"}, (8, 33, 60)),
 ]
 
 
