@@ -65,9 +65,8 @@ def main() -> None:
         "and the largest error against float64 of outputs and of gradients; these differ the more where a unit that is"
     )
     print("cut off at 0 in one is not in the other, in the loop as in the kernels")
-    print(
-        f"{'net':11}{'rows':>4}{'tokens':>7} {'how':74}{'forward':>9}{'both':>9}{'×':>7}{'×':>7}{'outputs':>9}{'gradients':>10}"
-    )
+    columns = f"{'forward':>9}{'both':>9}{'×':>7}{'×':>7}{'outputs':>9}{'gradients':>10}"
+    print(f"{'net':11}{'rows':>4}{'tokens':>7} {'how':74}{columns}")
     for name in names:
         for size in SIZES:
             line(name, size, None)
