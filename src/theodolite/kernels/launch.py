@@ -8,7 +8,9 @@ its `vmap` rule puts the members there (`members_first`).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+_TRACED: ContextVar[bool] = ContextVar("traced", default=False)
 _LIBRARY = torch.library.Library("theodolite", "DEF")
 
 
@@ -34,6 +37,21 @@ def usable(*tensors: Tensor) -> bool:
     kind = tensors[0].device.type
     on_chip = kind == "cuda" or (kind == "cpu" and interpreted())
     return on_chip and all(t.dtype in (torch.float32, torch.bfloat16) for t in tensors) and _present()
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """What runs inside is traced for a compiler."""
+    token = _TRACED.set(True)
+    try:
+        yield
+    finally:
+        _TRACED.reset(token)
+
+
+def traced() -> bool:
+    """Whether the operations that run are being traced for a compiler, which fuses plain ones better than we do."""
+    return _TRACED.get()
 
 
 def precision() -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import triton
@@ -29,51 +30,56 @@ def tile_of(rows: int, columns: int, inner: int) -> Tile:
     if rows <= 64:
         return Tile(own(rows, 32), across, own(inner, 32), 4, 4)
     if 32 < inner <= 64:
-        return Tile(128, across, 64, 8, 2)
-    return Tile(128, across, own(inner, 32), 4, 2)
+        return Tile(64, across, 64, 4, 2)
+    return Tile(128, across, own(inner, 32), 8, 3)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "steps"])
 def _product(
     left,
     right,
     found,
-    rows: tl.constexpr,
+    rows,
+    steps,
+    left_member,
+    right_member,
     columns: tl.constexpr,
-    inner: tl.constexpr,
-    left_member: tl.constexpr,
+    rest: tl.constexpr,
     left_row: tl.constexpr,
     left_inner: tl.constexpr,
-    right_member: tl.constexpr,
     right_inner: tl.constexpr,
     right_column: tl.constexpr,
+    LEFT: tl.constexpr,
+    RIGHT: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     INNER: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """Sizes and strides are known when it is compiled, so that loads are as wide as they allow."""
+    """The inner dimension has `steps` whole steps and a `rest`. Strides are known when it is compiled, so that loads
+    are as wide as they allow; `LEFT` and `RIGHT` divide those between members. What grows with the number of tokens
+    is not known, so that one program serves all of them."""
     tiles_across: tl.constexpr = (columns + COLUMNS - 1) // COLUMNS
-    tiles: tl.constexpr = (rows + ROWS - 1) // ROWS * tiles_across
+    tiles = tl.cdiv(rows, ROWS) * tiles_across
     member, tile = (tl.program_id(0) // tiles).to(tl.int64), tl.program_id(0) % tiles
     down = (tile // tiles_across) * ROWS + tl.arange(0, ROWS)
     across = (tile % tiles_across) * COLUMNS + tl.arange(0, COLUMNS)
     depth = tl.arange(0, INNER)
-    here = left + member * left_member + down[:, None] * left_row + depth[None, :] * left_inner
-    there = right + member * right_member + depth[:, None] * right_inner + across[None, :] * right_column
+    here = left + tl.multiple_of(member * left_member, LEFT) + down[:, None] * left_row + depth[None, :] * left_inner
+    there = right + tl.multiple_of(member * right_member, RIGHT)
+    there += depth[:, None] * right_inner + across[None, :] * right_column
     total = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
-    for _ in range(0, inner // INNER):
+    for _ in range(0, steps):
         a = tl.load(here, mask=down[:, None] < rows, other=0.0).to(tl.float32)
         b = tl.load(there, mask=across[None, :] < columns, other=0.0).to(tl.float32)
         total = add_product(total, a, b, PRECISION)
         here += INNER * left_inner
         there += INNER * right_inner
-    rest: tl.constexpr = inner % INNER
     if rest:
         a = tl.load(here, mask=(down[:, None] < rows) & (depth[None, :] < rest), other=0.0).to(tl.float32)
         b = tl.load(there, mask=(depth[:, None] < rest) & (across[None, :] < columns), other=0.0).to(tl.float32)
         total = add_product(total, a, b, PRECISION)
-    place = found + member * (rows * columns) + down[:, None] * columns + across[None, :]
+    place = found + member * rows * columns + down[:, None] * columns + across[None, :]
     tl.store(place, total, mask=(down[:, None] < rows) & (across[None, :] < columns))
 
 
@@ -87,10 +93,17 @@ def launch(left: Tensor, right: Tensor, found: Tensor, precision: str, tile: Til
         right,
         found,
         rows,
-        columns,
-        inner,
-        *left.stride(),
-        *right.stride(),
+        inner // tile.inner,
+        left.stride(0),
+        right.stride(0),
+        columns=columns,
+        rest=inner % tile.inner,
+        left_row=left.stride(1),
+        left_inner=left.stride(2),
+        right_inner=right.stride(1),
+        right_column=right.stride(2),
+        LEFT=math.gcd(left.stride(0), 4),
+        RIGHT=math.gcd(right.stride(0), 4),
         ROWS=tile.rows,
         COLUMNS=tile.columns,
         INNER=tile.inner,

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import Symmetry, choice, positive, register_trained
+from theodolite.nets.parts.norm import LayerNorm
 from theodolite.nets.parts.positions import sinusoidal
 from theodolite.nets.transformer import TransformerBlock, attention_symmetries, check_blocks
 from theodolite.theory.cost import CHUNK
@@ -87,7 +88,7 @@ class LinearTransformer(nn.Module):
         self.embed = nn.Linear(features, width)
         mix = partial(linear_attention, causal=causal)
         self.blocks = nn.ModuleList(TransformerBlock(width, heads, block == "parallel", mix) for _ in range(depth))
-        self.read = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, outputs))
+        self.read = nn.Sequential(LayerNorm(width), nn.Linear(width, outputs))
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.contract import Symmetry, positive, register_trained
+from theodolite.nets.parts.norm import LayerNorm
 from theodolite.theory.sensitivity import InfluenceLaw, no_law
 
 
@@ -48,9 +49,9 @@ class MixerBlock(nn.Module):
 
     def __init__(self, tokens: int, width: int, expansion: int, causal: bool) -> None:
         super().__init__()
-        self.before_tokens = nn.LayerNorm(width)
+        self.before_tokens = LayerNorm(width)
         self.across_tokens = TokenMixing(tokens, expansion, causal)
-        self.before_channels = nn.LayerNorm(width)
+        self.before_channels = LayerNorm(width)
         self.across_channels = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(
@@ -83,7 +84,7 @@ class Mixer(nn.Module):
         self.tokens, self.causal = tokens, causal
         self.embed = nn.Linear(features, width)
         self.blocks = nn.ModuleList(MixerBlock(tokens, width, expansion, causal) for _ in range(depth))
-        self.read = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, outputs))
+        self.read = nn.Sequential(LayerNorm(width), nn.Linear(width, outputs))
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None

@@ -57,7 +57,7 @@ class Circle:
 
     def forth(self) -> Float[Tensor, "batch 4 k"]:
         """The cosines and sines of a step and of a jump forward; those back are their conjugates."""
-        return self.turns[:, [1, 3]].unflatten(-1, (-1, 2)).mT.flatten(1, 2)
+        return self.turns[:, 1:4:2].unflatten(-1, (-1, 2)).mT.flatten(1, 2)
 
     def empty(self, cell: int) -> Complex[Tensor, "batch k cell"]:
         shape = (self.mean.shape[0], self.mean.shape[-1], cell, 2)

@@ -16,6 +16,7 @@ from theodolite.kernels import attention as fused
 from theodolite.kernels import launch
 from theodolite.nets.contract import Symmetry, choice, positive, register_trained
 from theodolite.nets.parts.attention_weights import Weighing, softmax, weighing
+from theodolite.nets.parts.norm import LayerNorm
 from theodolite.nets.parts.positions import Places, Turns, rotate
 from theodolite.theory.sensitivity import InfluenceLaw, attention_law, no_law
 
@@ -50,10 +51,10 @@ class TransformerBlock(nn.Module):
     def __init__(self, width: int, heads: int, parallel: bool = False, mix: Callable[..., Tensor] = attention) -> None:
         super().__init__()
         self.heads, self.mix = heads, mix
-        self.before_attention = nn.LayerNorm(width)
+        self.before_attention = LayerNorm(width)
         self.project = nn.Linear(width, 3 * width)
         self.combine = nn.Linear(width, width)
-        self.before_mlp = None if parallel else nn.LayerNorm(width)
+        self.before_mlp = None if parallel else LayerNorm(width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(
@@ -138,7 +139,7 @@ class Transformer(nn.Module):
         self.embed = nn.Linear(features, width)
         mix = mixing(attention, threshold)
         self.blocks = nn.ModuleList(TransformerBlock(width, heads, block == "parallel", mix) for _ in range(depth))
-        self.read = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, outputs))
+        self.read = nn.Sequential(LayerNorm(width), nn.Linear(width, outputs))
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None

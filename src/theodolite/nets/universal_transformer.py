@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from theodolite.errors import BadInput
 from theodolite.nets.contract import Symmetry, choice, positive, register_trained
 from theodolite.nets.parts.auxiliary import with_cost
+from theodolite.nets.parts.norm import LayerNorm
 from theodolite.nets.parts.positions import Places, sinusoidal
 from theodolite.nets.transformer import (
     TransformerBlock,
@@ -92,7 +93,7 @@ class UniversalTransformer(nn.Module):
         self.halt = nn.Linear(width, 1) if halting and depth > 1 else None  # there is always a first step
         if self.halt is not None:
             nn.init.constant_(self.halt.bias, _PUBLISHED if start == "published" else 0.0)
-        self.read = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, outputs))
+        self.read = nn.Sequential(LayerNorm(width), nn.Linear(width, outputs))
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None

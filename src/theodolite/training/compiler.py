@@ -28,6 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from theodolite.kernels.launch import tracing
 from theodolite.kernels.product import with_products
 
 logger = logging.getLogger(__name__)
@@ -97,7 +98,8 @@ def _traced(function: Callable[..., None], tensors: Sequence[Tensor]) -> tuple[t
         return ()
 
     try:
-        graph = make_fx(traced, tracing_mode="fake", _allow_non_fake_inputs=True)(*tensors)
+        with tracing():
+            graph = make_fx(traced, tracing_mode="fake", _allow_non_fake_inputs=True)(*tensors)
     except torch.OutOfMemoryError:
         raise
     except Exception as error:

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import Symmetry
+from theodolite.nets.parts.norm import LayerNorm
 from theodolite.nets.parts.recurrent import recurrent_symmetries
 from theodolite.theory.sensitivity import InfluenceLaw, no_law
 
@@ -17,8 +18,8 @@ class ResidualBlock(nn.Module):
 
     def __init__(self, width: int, mix: nn.Module) -> None:
         super().__init__()
-        self.before_mix, self.mix = nn.LayerNorm(width), mix
-        self.before_mlp = nn.LayerNorm(width)
+        self.before_mix, self.mix = LayerNorm(width), mix
+        self.before_mlp = LayerNorm(width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, x: Float[Tensor, "batch token width"]) -> Float[Tensor, "batch token width"]:
@@ -37,7 +38,7 @@ class ResidualRecurrence(nn.Module):
         self.unknown = unknown
         self.embed = nn.Linear(features, width)
         self.blocks = nn.Sequential(*(ResidualBlock(width, mix()) for _ in range(depth)))
-        self.read = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, outputs))
+        self.read = nn.Sequential(LayerNorm(width), nn.Linear(width, outputs))
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
