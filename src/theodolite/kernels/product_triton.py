@@ -54,9 +54,10 @@ def _product(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     INNER: tl.constexpr,
+    MANY: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """The inner dimension has `steps` whole steps and a `rest`. Strides are known when it is compiled, so that loads
+    """The inner dimension has `steps` whole steps, if `MANY`, and a `rest`. Strides are known when it is compiled, so that loads
     are as wide as they allow; `LEFT` and `RIGHT` divide those between members. What grows with the number of tokens
     is not known, so that one program serves all of them."""
     tiles_across: tl.constexpr = (columns + COLUMNS - 1) // COLUMNS
@@ -69,12 +70,13 @@ def _product(
     there = right + tl.multiple_of(member * right_member, RIGHT)
     there += depth[:, None] * right_inner + across[None, :] * right_column
     total = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
-    for _ in range(0, steps):
-        a = tl.load(here, mask=down[:, None] < rows, other=0.0).to(tl.float32)
-        b = tl.load(there, mask=across[None, :] < columns, other=0.0).to(tl.float32)
-        total = add_product(total, a, b, PRECISION)
-        here += INNER * left_inner
-        there += INNER * right_inner
+    if MANY:
+        for _ in range(0, steps):
+            a = tl.load(here, mask=down[:, None] < rows, other=0.0).to(tl.float32)
+            b = tl.load(there, mask=across[None, :] < columns, other=0.0).to(tl.float32)
+            total = add_product(total, a, b, PRECISION)
+            here += INNER * left_inner
+            there += INNER * right_inner
     if rest:
         a = tl.load(here, mask=(down[:, None] < rows) & (depth[None, :] < rest), other=0.0).to(tl.float32)
         b = tl.load(there, mask=(depth[:, None] < rest) & (across[None, :] < columns), other=0.0).to(tl.float32)
@@ -107,6 +109,7 @@ def launch(left: Tensor, right: Tensor, found: Tensor, precision: str, tile: Til
         ROWS=tile.rows,
         COLUMNS=tile.columns,
         INNER=tile.inner,
+        MANY=inner >= tile.inner,
         PRECISION=precision,
         num_warps=tile.warps,
         num_stages=tile.stages,
