@@ -76,3 +76,28 @@ def test_a_terminal_shows_the_boards_of_a_chart_instead_of_its_wide_table():
     lines = [line.split() for line in text.splitlines()]
     assert ["parity", "12", "?"] in lines
     assert ["parity", "4/4", "0/4"] in lines
+
+
+def test_an_edge_marks_what_is_open_or_contradicts_and_one_scale_has_one_colour():
+    board = Board(
+        "A", "per cent", [[Square(0.5, "1", edge="open"), Square(0.5, "2", edge="against"), Square(0.5, "3")]]
+    )
+    chart = Chart("t", "a", ["row"], ["x", "y", "z"], [board, board], one_scale=True)
+    squares = [r for r in ElementTree.fromstring(chart_svg(chart, True)).iter(f"{SVG}rect") if r.get("rx")]
+    assert [(r.get("stroke-dasharray"), r.get("stroke-width")) for r in squares[:3]] == [
+        ("3 3", None),
+        (None, "2.5"),
+        (None, None),
+    ]
+    assert len({r.get("fill") for r in squares}) == 1
+
+
+def test_groups_of_rows_stand_apart_and_a_long_note_has_room():
+    board = Board("A", "a note far longer than its one column", [[Square(0.5, "1")]] * 3)
+    chart = Chart("t", "a", ["a", "b", "c"], ["x"], [board, board], gaps=[1])
+    picture = ElementTree.fromstring(chart_svg(chart, True))
+    squares = [r for r in picture.iter(f"{SVG}rect") if r.get("rx")]
+    first, second, third = (float(r.get("y", "nan")) for r in squares[:3])
+    assert second - first > third - second
+    left, right = (float(t.get("x", "nan")) for t in picture.iter(f"{SVG}text") if t.text == board.note)
+    assert right - left > 5.5 * len(board.note)

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, Seed, Site, grouped
-from theodolite.cli.options import print_json, progress_bar
+from theodolite.cli.options import print_json, progress_bar, provenance
 from theodolite.errors import CellsFailed
 
 
@@ -33,7 +33,8 @@ def reproduce(
     ] = None,
     steps: Annotated[int | None, Option(min=1, help="Steps of training instead of the preset's number.")] = None,
     out: Annotated[
-        Path | None, Option("--out", metavar="DIR", help="Keep what is finished there; it is not run again.")
+        Path | None,
+        Option("--out", metavar="DIR", help="Keep what is finished there, not to run it again; report.html too."),
     ] = None,
     workers: Annotated[
         int | None, Option(min=1, help="Processes side by side; this one alone, all that fit on ray.")
@@ -45,15 +46,16 @@ def reproduce(
     device: Device = "cpu",
 ) -> None:
     """Run published experiments again: every published figure beside the measured one."""
-    from theodolite.claims.reproduce import remedies, statements
+    from theodolite.claims.reproduce import remedies, statements, tables
     from theodolite.claims.reproduce import reproduce as measure
     from theodolite.claims.tables.experiment import Preset
     from theodolite.cli.views.reproduce import markdown as as_markdown
-    from theodolite.files import check_writable, write_text
+    from theodolite.cli.views.reproduce import summary
+    from theodolite.files import OutputFolder, check_writable, write_text
+    from theodolite.report.page.page import RenderedSection, render_page
 
     if markdown is not None:
         check_writable(markdown)
-
     with progress_bar() as bar:
         results = measure(
             table,
@@ -73,6 +75,14 @@ def reproduce(
     if markdown is not None:
         write_text(markdown, as_markdown(results))
     cures, said = remedies(results), statements(table, results)
+    if out is not None and table != "failures":
+        about = tables[table]
+        asked = {"only": only, "nets": nets, "preset": preset, "seeds": seeds, "steps": steps, "seed": seed or None}
+        options = [f"--{name} {value}" for name, value in asked.items() if value is not None]
+        shown = summary(table, results, said, " ".join(["theodolite reproduce", table, *options]))
+        section = RenderedSection(table, about.title, shown)
+        page = render_page(about.title, about.source, [section], provenance(device, site.engine), ())
+        OutputFolder(out).write("report.html", page)
     if output.json:
         print_json({"table": table, "preset": preset, "results": results, "remedies": cures, "statements": said})
     else:

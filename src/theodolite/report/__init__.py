@@ -1,4 +1,4 @@
-"""What a report is made of (tables, figures, charts, answers) and how it is drawn: as a page, in a terminal, as SVG.
+"""What a report is made of (tables, figures, charts, small plots, answers) and how: as a page, in a terminal, as SVG.
 
 It stands right above the foundation and knows no instrument: what it draws is its own vocabulary, plain values, or a
 graph. What knows the fields of one command's result is that command's view and stands in `cli/views/`.
@@ -7,6 +7,7 @@ graph. What knows the fields of one command's result is that command's view and 
 from theodolite.report.answer import Answer, Standing
 from theodolite.report.chart import Board, Chart, Square
 from theodolite.report.figure import Band, Figure, Line, Panel, Series
+from theodolite.report.multiples import Curve, Multiples, Plot
 from theodolite.report.summary import Summary
 from theodolite.report.table import Column, Table
 
@@ -16,9 +17,12 @@ __all__ = [
     "Board",
     "Chart",
     "Column",
+    "Curve",
     "Figure",
     "Line",
+    "Multiples",
     "Panel",
+    "Plot",
     "Series",
     "Square",
     "Standing",

@@ -9,6 +9,7 @@ from typing import Any
 from theodolite.report.answer import Answer
 from theodolite.report.chart import Chart
 from theodolite.report.figure import Figure
+from theodolite.report.multiples import Multiples
 from theodolite.report.table import Table
 
 
@@ -22,4 +23,4 @@ class Summary:
     notes: Sequence[str] = field(default_factory=tuple)
     answers: Sequence[Answer] = field(default_factory=tuple)
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by net: a few values to stand at its name
-    charts: Sequence[Chart] = field(default_factory=tuple)
+    charts: Sequence[Chart | Multiples] = field(default_factory=tuple)

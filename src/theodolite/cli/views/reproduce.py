@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
 from theodolite.cli.views.failures import number, published_figure
+from theodolite.cli.views.table_pictures import MARKS, pictures
+from theodolite.report import Column, Summary, Table
 from theodolite.report.numbers import DASH
 
 Result = Mapping[str, Any]
-_MARKS = {"checked": "", "unchecked": "ᵘ", "second-hand": "²"}
 _LEGEND = {"ᵘ": "read once and not found in a second source", "²": "second-hand, from later papers"}
 _LABEL, _NUMBER = 11, 6
 _VERDICTS = {"holds": "green", "fails": "red", "open": "yellow"}
@@ -47,6 +48,46 @@ def print_table(console: Console, results: Sequence[Result], statements: Sequenc
     console.print(Text(_legend(results), style="dim"))
 
 
+def summary(table: str, results: Sequence[Result], statements: Sequence[Mapping[str, str]], command: str) -> Summary:
+    """The table as a section of a page: pictures, then every entry."""
+    said = [
+        f"“{s['statement']}” ({s['source']}): {s['verdict']}. {s['detail']}. Rule: {s['rule']}." for s in statements
+    ]
+    measured = [r for r in results if r["quantities"]]
+    reached = sum(bool(r["solved"]["count"]) for r in measured)
+    bar = next((r["solved"]["bar"] for r in measured), None)
+    counted = "" if bar is None else f"; in {reached} of them some member scores {bar:.0%} or more"
+    headline = f"{len(measured)} of {len(results)} entries of the table {table} were measured{counted}."
+    notes = [*said, *_settings(results), *(f"Shorter than published: {line}." for line in _shorter(results))]
+    return Summary(
+        headline, [_entries(results, command)], notes=[*notes, _legend(results)], charts=pictures(results, command)
+    )
+
+
+def _entries(results: Sequence[Result], command: str) -> Table:
+    names = {"row": "task", "net": "network", "published": "published", "best": "best", "median": "median"}
+    counts = {"reached": "at the bar", "learnt": "learnt", "steps": "steps to learn", "mean_steps": "steps a token"}
+    columns = [Column(key, label, numeric=key not in ("row", "net")) for key, label in {**names, **counts}.items()]
+    rows = []
+    for r in results:
+        q = r["quantities"][0] if r["quantities"] else {"published": (), "best": None, "median": None}
+        steps = r["learnt"]["steps"] if r.get("learnt") else None
+        rows.append(
+            {
+                "row": r["row"],
+                "net": r["net"],
+                "published": q["published"][0]["value"] if q["published"] else None,
+                "best": q["best"],
+                "median": q["median"],
+                "reached": r["solved"]["share"] if r["solved"] else None,
+                "learnt": r["learnt"]["share"] if r.get("learnt") else None,
+                "steps": None if steps is None else steps["median"],
+                "mean_steps": r["mean_steps"]["mean"] if r.get("mean_steps") else None,
+            }
+        )
+    return Table("Every entry", columns, rows, command=command)
+
+
 def markdown(results: Sequence[Result]) -> str:
     """The table as Markdown: rows × nets with `published → best of ours (members at the bar)`; settings below."""
     if results and "rows" in results[0]:
@@ -77,10 +118,10 @@ def _heading(results: Sequence[Result]) -> Text:
     return Text.assemble((first["row"], "bold"), f" ({', '.join(parts)})")
 
 
-def _block(results: Sequence[Result], place: int, sides: bool) -> Table:
+def _block(results: Sequence[Result], place: int, sides: bool) -> Grid:
     """One quantity of a row of the table; what is said of members, and of `sides`, stands beside the first."""
     bar = next((r["solved"]["bar"] for r in results if r["solved"]), None)
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     grid.add_column("net", no_wrap=True, min_width=_LABEL)
     for column in ("published", "best", "median"):
         grid.add_column(column, justify="right", min_width=_NUMBER)
@@ -173,7 +214,7 @@ def _shorter(results: Sequence[Result]) -> list[str]:
 
 def _legend(results: Sequence[Result]) -> str:
     figures = [p for r in results for q in r["quantities"] for p in q["published"]]
-    marks = dict.fromkeys(_MARKS[p["origin"]] for p in figures)
+    marks = dict.fromkeys(MARKS[p["origin"]] for p in figures)
     called = dict.fromkeys(f"{p['called']} beside our {r['net']}" for r, p in _called(results))
     return "; ".join(
         [
@@ -200,7 +241,7 @@ def _cell(result: Result, place: int) -> str:
 
 
 def _published(quantity: Mapping[str, Any]) -> str:
-    return " / ".join(f"{_percent(p['value'])}{_MARKS[p['origin']]}" for p in quantity["published"])
+    return " / ".join(f"{_percent(p['value'])}{MARKS[p['origin']]}" for p in quantity["published"])
 
 
 def _solved(solved: Mapping[str, Any]) -> str:

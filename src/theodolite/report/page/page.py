@@ -14,6 +14,7 @@ from markupsafe import Markup
 from theodolite.report.answer import agreement
 from theodolite.report.chart import Chart
 from theodolite.report.figure import Figure
+from theodolite.report.multiples import Multiples
 from theodolite.report.numbers import exact_value, format_value, json_value
 from theodolite.report.page.dot_plot import dot_height
 from theodolite.report.page.first_screen import first_screen
@@ -22,6 +23,7 @@ from theodolite.report.page.series_style import styles
 from theodolite.report.page.template import environment, verbatim
 from theodolite.report.summary import Summary
 from theodolite.report.svg.chart import chart_svg
+from theodolite.report.svg.multiples import multiples_svg
 from theodolite.report.table import Table
 from theodolite.version import __version__
 
@@ -125,8 +127,9 @@ def _shown_figure(figure: Figure, ident: str) -> dict[str, Any]:
     return {"id": ident, "figure": figure, "legend": styles(figure), "plots": panel_plots(figure), "height": height}
 
 
-def _shown_chart(chart: Chart, ident: str) -> dict[str, Any]:
-    return {"id": ident, "chart": chart, "drawing": Markup(chart_svg(chart))}
+def _shown_chart(chart: Chart | Multiples, ident: str) -> dict[str, Any]:
+    drawing = chart_svg(chart) if isinstance(chart, Chart) else multiples_svg(chart)
+    return {"id": ident, "chart": chart, "drawing": Markup(drawing)}
 
 
 def _failures(summary: Summary) -> list[str]:

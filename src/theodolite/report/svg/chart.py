@@ -11,7 +11,7 @@ from theodolite.report.colours import INK, PALETTE, RULE, SOFT
 
 _WIDE, _HIGH = 47, 27  # of a square
 _BETWEEN = 26  # boards
-_LETTER = 6.6  # of a name, about
+_LETTER, _SMALL = 6.6, 6.1  # of a name and of a note, about
 _SLANT = 0.82  # of a slanted name's length goes up
 _FONT = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif"
 
@@ -25,6 +25,7 @@ class _Colours(NamedTuple):
 
 _ALONE = _Colours(PALETTE[:3], INK, SOFT, RULE)
 _PAGE = _Colours([f"var(--series-{i})" for i in range(3)], "var(--ink)", "var(--soft)", "var(--rule)")
+_GAP = 9  # between groups of rows
 
 
 def chart_svg(chart: Chart, alone: bool = False) -> str:
@@ -33,38 +34,40 @@ def chart_svg(chart: Chart, alone: bool = False) -> str:
     left = 14 + _LETTER * max(len(name) for name in chart.rows)
     names = 12 + _SLANT * _LETTER * max(len(name) for name in chart.columns)
     top = 44 + names
-    board = _WIDE * len(chart.columns)
+    board = max(_WIDE * len(chart.columns), *(_SMALL * len(one.note) for one in chart.boards))
     overhang = _LETTER * 0.6 * len(chart.columns[-1])  # the last slanted name leaves the board
     width = left + len(chart.boards) * (board + _BETWEEN) - _BETWEEN + overhang
-    height = top + _HIGH * len(chart.rows) + 8
+    tops = [top + _HIGH * row + _GAP * sum(gap <= row for gap in chart.gaps) for row in range(len(chart.rows))]
+    height = tops[-1] + _HIGH + 8
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'role="img" aria-label="{escape(chart.alt, quote=True)}" font-family="{_FONT}" font-size="12">'
     ]
     if alone:
         parts.append(f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>')
-    for number, name in enumerate(chart.rows):
-        y = top + _HIGH * (number + 0.5) + 4
-        parts.append(_text(left - 8, y, name, colours.ink, "end"))
+    for y, name in zip(tops, chart.rows, strict=True):
+        parts.append(_text(left - 8, y + _HIGH / 2 + 4, name, colours.ink, "end"))
     for number, one in enumerate(chart.boards):
-        colour = colours.boards[number % len(colours.boards)]
-        parts += _board(one, chart.columns, left + number * (board + _BETWEEN), top, colour, colours)
+        colour = colours.boards[0 if chart.one_scale else number % len(colours.boards)]
+        parts += _board(one, chart.columns, left + number * (board + _BETWEEN), tops, colour, colours)
     return "".join([*parts, "</svg>"])
 
 
-def _board(board: Board, columns: Sequence[str], x: float, top: float, colour: str, colours: _Colours) -> list[str]:
+def _board(
+    board: Board, columns: Sequence[str], x: float, tops: Sequence[float], colour: str, colours: _Colours
+) -> list[str]:
     ink = colours.ink
     parts = [
         f'<text x="{x:.1f}" y="16" fill="{ink}" font-size="14" font-weight="bold">{escape(board.title)}</text>',
         _text(x, 33, board.note, colours.soft, "start", 11),
     ]
     for column, name in enumerate(columns):
-        at, y = x + _WIDE * (column + 0.5), top - 6
+        at, y = x + _WIDE * (column + 0.5), tops[0] - 6
         turned = f'transform="rotate(-55 {at:.1f} {y:.1f})"'
         parts.append(f'<text x="{at:.1f}" y="{y:.1f}" fill="{ink}" {turned}>{escape(name)}</text>')
-    for row, squares in enumerate(board.squares):
+    for top, squares in zip(tops, board.squares, strict=True):
         for column, square in enumerate(squares):
-            parts.append(_square(square, x + _WIDE * column, top + _HIGH * row, colour, colours))
+            parts.append(_square(square, x + _WIDE * column, top, colour, colours))
     return parts
 
 
@@ -73,9 +76,14 @@ def _square(square: Square, x: float, y: float, colour: str, colours: _Colours) 
     full = 0.04 + 0.56 * min(1.0, max(0.0, square.share)) if square.share is not None else 0.0
     box = f'x="{x + 1:.1f}" y="{y + 1:.1f}" width="{_WIDE - 2}" height="{_HIGH - 2}" rx="3"'
     hover = f"<title>{escape(square.hover)}</title>" if square.hover else ""
-    ink, dash = (colours.ink, "") if known else (colours.soft, ' stroke-dasharray="2 3"')
+    ink = colours.ink if known else colours.soft
+    edge = {
+        "plain": f'stroke="{colours.rule}"' + ("" if known else ' stroke-dasharray="2 3"'),
+        "open": f'stroke="{colours.soft}" stroke-dasharray="3 3"',
+        "against": f'stroke="{colours.boards[1]}" stroke-width="2.5"',
+    }[square.edge]
     return (
-        f'<g>{hover}<rect {box} fill="{colour}" fill-opacity="{full:.2f}" stroke="{colours.rule}"{dash}/>'
+        f'<g>{hover}<rect {box} fill="{colour}" fill-opacity="{full:.2f}" {edge}/>'
         f"{_text(x + _WIDE / 2, y + _HIGH / 2 + 4, square.text, ink, 'middle', 11)}</g>"
     )
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from theodolite.report.answer import agreement
 from theodolite.report.chart import Board, Chart
+from theodolite.report.multiples import Multiples
 from theodolite.report.numbers import format_value
 from theodolite.report.summary import Summary
 from theodolite.report.table import Column, Table
@@ -42,6 +43,9 @@ def print_summary(console: Console, section_title: str, summary: Summary) -> Non
     for note in summary.notes:
         console.print(Padding(Text(note, style="dim"), (0, 0, 0, 2)))
     for chart in summary.charts:
+        if isinstance(chart, Multiples):
+            console.print(Text.assemble(("Figure in the report: ", "dim"), (chart.title, "bold")))
+            continue
         for board in chart.boards:
             console.print()
             console.print(Text.assemble((board.title, "bold"), (f": {board.note}", "dim")))
