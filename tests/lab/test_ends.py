@@ -16,12 +16,12 @@ SHORT = Schedule(40, batch=8, every=20, rows=4, unseen=(6,), to_the_end=True, gr
 RATES = [Rates(1e-2), Rates(3e38), Rates(1e-3)]  # one diverges at once
 
 
-def trained(out, steps: int, rates=RATES):
+def trained(out, steps: int, rates=RATES, **how):
     task = make_task("parity-check", {"longest": 4})
     rule = Rule("sgd", clip=None)
     schedule = replace(SHORT, steps=steps)
     plan = plan_training("rnn", task, schedule=schedule, rule=rule, rates=rates, seeds=[0], shape={"width": 4})
-    running = Running(out=out, chunk=4)
+    running = Running(**{"out": out, "chunk": 4, **how})
     with running.open() as store:
         context = Context(checkpoints=store.checkpoints.resolve(), locations=plan.locations)
         return running.run(plan.cells, store, context, {}).of(plan.cells)
@@ -59,3 +59,11 @@ def test_a_broken_end_costs_time_only(tmp_path, caplog):
         end.write_bytes(end.read_bytes()[:-7])
     assert results(trained(tmp_path / "grown", 60)) == results(alone)
     assert "begins again" in caplog.text
+
+
+def test_how_members_are_batched_and_by_how_many_workers_does_not_matter(tmp_path):
+    trained(tmp_path / "grown", 40)
+    grown = trained(tmp_path / "grown", 60, chunk=64, workers=2)
+    (end,) = (tmp_path / "grown" / "checkpoints" / "ends").iterdir()
+    assert end.name.endswith("-60.safetensors"), "one group, which went on"
+    assert results(grown) == results(trained(tmp_path / "alone", 60))

@@ -24,7 +24,8 @@ def normal(*shape: int, seed: int = 1) -> Tensor:
 
 def build(seed: int = 0, **shape) -> UniversalTransformer:
     """A net whose halting unit is turned up, so that tokens halt at different steps."""
-    net = load("universal-transformer", seed=seed, **{"width": 8, "depth": 5, "start": "published", **shape}).module.double()
+    asked = {"width": 8, "depth": 5, "start": "published", **shape}
+    net = load("universal-transformer", seed=seed, **asked).module.double()
     assert isinstance(net, UniversalTransformer)
     if net.halt is not None:
         with torch.no_grad():

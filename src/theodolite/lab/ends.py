@@ -44,5 +44,6 @@ def _ends(checkpoints: Path, group: Group) -> dict[int, Path]:
 
 
 def _name(group: Group) -> str:
-    """That of the group without its number of steps: the same members, run the same way."""
-    return Group.of([lineage(cell) for cell in group.cells], group.settings).id
+    """Of the same members on the same kind of device, however many steps; how they are batched stands in the state."""
+    device = str(group.settings.get("device", "cpu")).partition(":")[0]
+    return Group.of([lineage(cell) for cell in group.cells], {"device": device}).id

@@ -92,7 +92,8 @@ def _measure(group: Group, context: Context, stopping: Callable[[], bool]) -> It
 
 
 def plan(cells: list[Cell], settings: Mapping[str, Any], workers: int) -> list[Group]:
-    """Cells of one condition run together, spread over the workers where there are fewer conditions than those."""
+    """Cells of one condition run together, spread over the workers where there are fewer conditions than those; but not
+    where training may grow, since it goes on for the same members only."""
     conditions: dict[str, list[Cell]] = {}
     for cell in cells:
         conditions.setdefault(condition(cell.config) if cell.measure == TRAINING else cell.key, []).append(cell)
@@ -100,7 +101,8 @@ def plan(cells: list[Cell], settings: Mapping[str, Any], workers: int) -> list[G
     limit = _GROUP_LIMIT["cuda" if str(settings["device"]).startswith("cuda") else "cpu"]
     groups = []
     for members in conditions.values():
-        count = max(-(-len(members) // limit), min(parts, len(members)))
+        grows = members[0].config.get("schedule", {}).get("grows", False)
+        count = max(-(-len(members) // limit), 1 if grows else min(parts, len(members)))
         size = -(-len(members) // count)
         groups += [Group.of(members[i : i + size], settings) for i in range(0, len(members), size)]
     return groups

@@ -418,3 +418,12 @@ def test_a_preset_that_grows_looks_at_the_same_steps_however_long_it_is():
     assert all(s.grows and s.to_the_end for s in schedules)
     assert len({replace(s, steps=0) for s in schedules}) == 1
     assert not replace(longer, steps=777).schedule(()).grows, "that would not end with a look"
+
+
+def test_with_a_folder_the_table_is_a_page_of_pictures_too(tmp_path):
+    done = run("tiny", "--seeds", "1", "--nets", "rnn,mlp", "--out", str(tmp_path / "kept"), "--json")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "kept" / "report.html").read_text(encoding="utf-8")
+    for title in ("Score on unseen lengths, published and ours", "Who learns it, and when", "Scores by length"):
+        assert title in page
+    assert "theodolite reproduce tiny --nets rnn,mlp --preset quick --seeds 1" in page
