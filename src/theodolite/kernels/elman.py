@@ -80,7 +80,6 @@ def forward(
             states += token_states
     else:
         inner = tl.arange(0, INNER)
-        before = states
         for token in range(tokens):
             started = tl.minimum(token, 1)
             for first in range(0, WIDTH, COLUMNS):
@@ -88,12 +87,11 @@ def forward(
                 total = load_tile(entering, row, column, entering_row, 1, rows, WIDTH) + load_row(bias, column, WIDTH)
                 for start in range(0, started * WIDTH, INNER):
                     k = start + inner
-                    hidden = load_tile(before, row, k, WIDTH, 1, rows, WIDTH)
+                    hidden = load_tile(states - token_states, row, k, WIDTH, 1, rows, WIDTH)
                     weight = load_tile(across, k, column, ACROSS_IN, ACROSS_OUT, WIDTH, WIDTH)
                     total = add_product(total, hidden, weight, PRECISION)
                 store_tile(states, _activation(total, BOUNDED), row, column, WIDTH, rows, WIDTH)
             tl.debug_barrier()  # other threads read this state
-            before = states
             entering += entering_token
             states += token_states
 
@@ -152,7 +150,6 @@ def backward(
             entering_grad -= token_states
     else:
         inner = tl.arange(0, INNER)
-        after = entering_grad
         for later in range(tokens):
             ended = tl.minimum(later, 1)
             for first in range(0, WIDTH, COLUMNS):
@@ -160,14 +157,13 @@ def backward(
                 hidden_grad = load_tile(shown_grad, row, column, shown_row, 1, rows, WIDTH)
                 for start in range(0, ended * WIDTH, INNER):
                     k = start + inner
-                    total_grad = load_tile(after, row, k, WIDTH, 1, rows, WIDTH)
+                    total_grad = load_tile(entering_grad + token_states, row, k, WIDTH, 1, rows, WIDTH)
                     weight = load_tile(across, k, column, ACROSS_OUT, ACROSS_IN, WIDTH, WIDTH)
                     hidden_grad = add_product(hidden_grad, total_grad, weight, PRECISION)
                 hidden = load_tile(states, row, column, WIDTH, 1, rows, WIDTH)
                 total_grad = _activation_backward(hidden_grad, hidden, BOUNDED)
                 store_tile(entering_grad, total_grad, row, column, WIDTH, rows, WIDTH)
             tl.debug_barrier()  # other threads read these gradients
-            after = entering_grad
             shown_grad -= shown_token
             states -= token_states
             entering_grad -= token_states

@@ -127,7 +127,6 @@ def forward(
             states += token_states
     else:
         inner = tl.arange(0, INNER)
-        before = states
         for token in range(tokens):
             started = tl.minimum(token, 1)
             for first in range(0, WIDTH, COLUMNS):
@@ -138,20 +137,19 @@ def forward(
                 given = tl.zeros((ROWS, COLUMNS), tl.float32)
                 for start in range(0, started * WIDTH, INNER):
                     k = start + inner
-                    hidden = load_tile(before, row, k, WIDTH, 1, rows, WIDTH)
+                    hidden = load_tile(states - token_states, row, k, WIDTH, 1, rows, WIDTH)
                     to_reset, to_update, to_candidate = load_three(
                         across, k, column, ACROSS_IN, ACROSS_OUT, GATE, WIDTH, WIDTH
                     )
                     reset = add_product(reset, hidden, to_reset, PRECISION)
                     update = add_product(update, hidden, to_update, PRECISION)
                     given = add_product(given, hidden, to_candidate, PRECISION)
-                hidden = load_tile(before, row, column, WIDTH, 1, rows * started, WIDTH)
+                hidden = load_tile(states - token_states, row, column, WIDTH, 1, rows * started, WIDTH)
                 reset, update, candidate, hidden = _cell(reset, update, candidate, given, hidden)
                 store_tile(states, hidden, row, column, WIDTH, rows, WIDTH)
                 if KEEP:
                     store_four(kept, reset, update, candidate, given, row, column, 4 * WIDTH, rows, WIDTH)
             tl.debug_barrier()  # other threads read this state
-            before = states
             entering += entering_token
             states += token_states
             if KEEP:
@@ -221,7 +219,6 @@ def backward(
             given_grad -= token_states * 3
     else:
         inner = tl.arange(0, INNER)
-        after = given_grad
         for later in range(tokens):
             ended, started = tl.minimum(later, 1), tl.minimum(tokens - 1 - later, 1)
             for first in range(0, WIDTH, COLUMNS):
@@ -229,7 +226,7 @@ def backward(
                 hidden_grad = load_tile(shown_grad, row, column, shown_row, 1, rows, WIDTH)
                 for start in range(0, ended * (3 * WIDTH), INNER):
                     k = start + inner
-                    gate_grad = load_tile(after, row, k, 3 * WIDTH, 1, rows, 3 * WIDTH)
+                    gate_grad = load_tile(given_grad + token_states * 3, row, k, 3 * WIDTH, 1, rows, 3 * WIDTH)
                     weight = load_tile(across, k, column, ACROSS_OUT, ACROSS_IN, 3 * WIDTH, WIDTH)
                     hidden_grad = add_product(hidden_grad, gate_grad, weight, PRECISION)
                 hidden_grad += load_tile(carried, row, column, WIDTH, 1, rows * ended, WIDTH)
@@ -241,7 +238,6 @@ def backward(
                 _store_grads(entering_grad, given_grad, reset, update, candidate, given, row, column, rows, WIDTH)
                 store_tile(carried, direct, row, column, WIDTH, rows, WIDTH)
             tl.debug_barrier()  # other threads read these gradients
-            after = given_grad
             shown_grad -= shown_token
             states -= token_states
             kept -= token_states * 4

@@ -76,7 +76,8 @@ def forward(
     entering += member * entering_member
     bias += member * bias_member
     across += member * across_member
-    states += member * tokens * rows * WIDTH
+    token_states = rows.to(tl.int64) * WIDTH
+    states += member * tokens * token_states
     GATE: tl.constexpr = WIDTH * ACROSS_OUT
     if KEEP:
         kept += member * tokens * rows * (5 * WIDTH)
@@ -110,10 +111,9 @@ def forward(
                 store_four(kept, forget, enter, out, candidate, row, column, 5 * WIDTH, rows, WIDTH)
                 store_tile(kept + 4 * WIDTH, cell, row, column, 5 * WIDTH, rows, WIDTH)
                 kept += rows.to(tl.int64) * (5 * WIDTH)
-            states += rows.to(tl.int64) * WIDTH
+            states += token_states
     else:
         inner = tl.arange(0, INNER)
-        before = states
         for token in range(tokens):
             started = tl.minimum(token, 1)
             for first in range(0, WIDTH, COLUMNS):
@@ -124,7 +124,7 @@ def forward(
                 out, candidate = out + for_output, candidate + for_candidate
                 for start in range(0, started * WIDTH, INNER):
                     k = start + inner
-                    hidden = load_tile(before, row, k, WIDTH, 1, rows, WIDTH)
+                    hidden = load_tile(states - token_states, row, k, WIDTH, 1, rows, WIDTH)
                     to_forget, to_input, to_output, to_candidate = load_four(
                         across, k, column, ACROSS_IN, ACROSS_OUT, GATE, WIDTH, WIDTH
                     )
@@ -140,9 +140,8 @@ def forward(
                     store_four(kept, forget, enter, out, candidate, row, column, 5 * WIDTH, rows, WIDTH)
                     store_tile(kept + 4 * WIDTH, cell, row, column, 5 * WIDTH, rows, WIDTH)
             tl.debug_barrier()  # other threads read this state
-            before = states
             entering += entering_token
-            states += rows.to(tl.int64) * WIDTH
+            states += token_states
             if KEEP:
                 kept += rows.to(tl.int64) * (5 * WIDTH)
 
@@ -211,7 +210,6 @@ def backward(
             entering_grad -= token_grad
     else:
         inner = tl.arange(0, INNER)
-        after = entering_grad
         for later in range(tokens):
             ended, started = tl.minimum(later, 1), tl.minimum(tokens - 1 - later, 1)
             for first in range(0, WIDTH, COLUMNS):
@@ -219,7 +217,7 @@ def backward(
                 hidden_grad = load_tile(shown_grad, row, column, shown_row, 1, rows, WIDTH)
                 for start in range(0, ended * (4 * WIDTH), INNER):
                     k = start + inner
-                    gate_grad = load_tile(after, row, k, 4 * WIDTH, 1, rows, 4 * WIDTH)
+                    gate_grad = load_tile(entering_grad + token_grad, row, k, 4 * WIDTH, 1, rows, 4 * WIDTH)
                     weight = load_tile(across, k, column, ACROSS_OUT, ACROSS_IN, 4 * WIDTH, WIDTH)
                     hidden_grad = add_product(hidden_grad, gate_grad, weight, PRECISION)
                 cell_grad = load_tile(carried, row, column, WIDTH, 1, rows * ended, WIDTH)
@@ -232,7 +230,6 @@ def backward(
                 store_four(entering_grad, forget, enter, out, candidate, row, column, 4 * WIDTH, rows, WIDTH)
                 store_tile(carried, cell_grad, row, column, WIDTH, rows, WIDTH)
             tl.debug_barrier()  # other threads read these gradients
-            after = entering_grad
             shown_grad -= shown_token
             kept -= token_kept
             entering_grad -= token_grad

@@ -19,8 +19,8 @@ def _block(rows, blocks, width: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.cons
 @triton.jit
 def _standard(x, there, epsilon, width: tl.constexpr):
     """Rows of mean 0 and variance 1, and by what they were multiplied."""
-    x = tl.where(there, x - (tl.sum(x, axis=1) / width)[:, None], 0.0)
-    scale = tl.rsqrt(tl.sum(x * x, axis=1) / width + epsilon)
+    x = tl.where(there, x - (tl.sum(x, axis=1) * (1.0 / width))[:, None], 0.0)
+    scale = tl.rsqrt(tl.sum(x * x, axis=1) * (1.0 / width) + epsilon)
     return x * scale[:, None], scale
 
 
@@ -51,6 +51,6 @@ def backward(
     tl.store(of_weight_ptr + part, tl.sum(gradient * x, axis=0), mask=place < width)
     tl.store(of_bias_ptr + part, tl.sum(gradient, axis=0), mask=place < width)
     slope = gradient * weight[None, :]
-    along = tl.sum(slope * x, axis=1) / width
-    slope = (slope - (tl.sum(slope, axis=1) / width)[:, None] - x * along[:, None]) * scale[:, None]
+    along = tl.sum(slope * x, axis=1) * (1.0 / width)
+    slope = (slope - (tl.sum(slope, axis=1) * (1.0 / width))[:, None] - x * along[:, None]) * scale[:, None]
     tl.store(of_x_ptr + at, slope.to(of_x_ptr.dtype.element_ty), mask=there)

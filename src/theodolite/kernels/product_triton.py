@@ -57,9 +57,9 @@ def _product(
     MANY: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """The inner dimension has `steps` whole steps, if `MANY`, and a `rest`. Strides are known when it is compiled, so that loads
-    are as wide as they allow; `LEFT` and `RIGHT` divide those between members. What grows with the number of tokens
-    is not known, so that one program serves all of them."""
+    """The inner dimension has `steps` whole steps, if `MANY`, and a `rest`. Strides are known when it is compiled, so
+    that loads are as wide as they allow; `LEFT` and `RIGHT` divide those between members. What grows with the number
+    of tokens is not known, so that one program serves all of them."""
     tiles_across: tl.constexpr = (columns + COLUMNS - 1) // COLUMNS
     tiles = tl.cdiv(rows, ROWS) * tiles_across
     member, tile = (tl.program_id(0) // tiles).to(tl.int64), tl.program_id(0) % tiles

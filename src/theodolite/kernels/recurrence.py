@@ -40,13 +40,18 @@ class Tiles:
     stages: int
 
 
-def tiles(members: int, rows: int, width: int) -> Tiles:
+def tiles(members: int, rows: int, width: int, gates: int, backward: bool) -> Tiles:
     """Small weights stay on the chip. For others, as many rows as leave a program for most of some 132 processors,
-    since every program reads all weights at every token; where two programs share a processor, half the warps each."""
+    since every program reads all weights at every token. The best of seven tried on an H200."""
     if width <= _RESIDENT:
         return Tiles(16, 16, 16, True, 1, 2) if width <= 16 else Tiles(16, 32, 16, True, 4, 2)
-    block = 32 if rows > 16 and members * -(-rows // 32) >= 100 else 16
-    return Tiles(block, 64, 32, False, 4 if members * -(-rows // block) > 132 else 8, 3)
+    columns = 128 if width > 64 else 64
+    if rows <= 16 or members * -(-rows // 32) < 100:
+        wide = backward or gates == 1  # one tile of weights at a time, not one for each gate
+        return Tiles(16, columns, 64, False, 8, 3) if wide else Tiles(16, 64, 32, False, 8, 3)
+    if members * -(-rows // 32) <= 132:
+        return Tiles(32, columns, 32, False, 8, 3)
+    return Tiles(32, 64, 32, False, 4, 3)
 
 
 def over_time(
@@ -164,7 +169,7 @@ def _run_forward(
     entering, bias, across = _flat(entering, 3), _flat(bias, 1), _flat(across, 2)
     members, tokens, rows, _ = entering.shape
     width = across.shape[-1]
-    chosen = tiles(members, rows, width)
+    chosen = tiles(members, rows, width, _GATES[cell], backward=False)
     carried = entering.new_empty(0 if chosen.resident else members * rows * width, dtype=torch.float32)
     import_module(f"theodolite.kernels.{_MODULES[cell]}").forward[(members * -(-rows // chosen.rows),)](
         entering, bias, across, states, kept, carried, rows, tokens,
@@ -180,7 +185,7 @@ def _run_backward(
     entering_grad, given_grad = _backward_shapes(shown_grad, across, states, kept, cell, multiplied)
     shown_grad, across, states, kept = _flat(shown_grad, 3), _flat(across, 2), states.contiguous(), kept.contiguous()
     members, tokens, rows, width = shown_grad.shape
-    chosen = tiles(members, rows, width)
+    chosen = tiles(members, rows, width, _GATES[cell], backward=True)
     carried = states.new_empty(0 if chosen.resident else members * rows * width, dtype=torch.float32)
     import_module(f"theodolite.kernels.{_MODULES[cell]}").backward[(members * -(-rows // chosen.rows),)](
         shown_grad, across, states, kept, carried, entering_grad, given_grad, rows, tokens,
