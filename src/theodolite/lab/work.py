@@ -23,6 +23,7 @@ from theodolite.lab.group import Group
 from theodolite.lab.run_cells import net_of, run
 from theodolite.measurement import Provenance, canonical
 from theodolite.tasks.contract import make_task
+from theodolite.training.earning import check_compiling
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, pair
 from theodolite.training.program import Batching
@@ -146,12 +147,13 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
     specs = [
         MemberSpec(key, lineage(c).seed, Rates(c.config["lr"], c.config["weight_decay"])) for key, c in cells.items()
     ]
-    session = Session(pairing, specs, schedule, rule, batching, device)
+    compiling = check_compiling(group.settings.get("compile", "auto"))
+    session = Session(pairing, specs, schedule, rule, batching, device, compiling)
     if state is not None:
         session.restore(*state)
     if continued and session.early:
         over = [Finished(key, result, 0.0, str(batching), {}) for key, result in session.early.items()]
-        rows = tuple(_row(one, cells[one.key], group, device, context, session.threads) for one in over)
+        rows = tuple(_row(one, cells[one.key], group, context, session) for one in over)
         yield Update(group.id, session.step, len(session.live), rows)
     saved = said = time.monotonic()
     while not session.done:
@@ -160,7 +162,7 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
             write_end(context.checkpoints, group, session.step, *session.end)
         for one in finished:
             _keep_weights(one, cells[one.key], context)
-        rows = tuple(_row(one, cells[one.key], group, device, context, session.threads) for one in finished)
+        rows = tuple(_row(one, cells[one.key], group, context, session) for one in finished)
         looks = [replace(look, key=cells[look.key].key) for look in looks]
         now = time.monotonic()
         stop = stopping()
@@ -212,15 +214,16 @@ def _batching(
     return trial.choose(members, graphs), trial
 
 
-def _row(one: Finished, cell: Cell, group: Group, device: torch.device, context: Context, threads: int | None) -> Row:
+def _row(one: Finished, cell: Cell, group: Group, context: Context, session: Session) -> Row:
     facts = {
         "seconds": one.seconds,
-        "device": device_name(device),
+        "device": device_name(session.device),
         "batching": one.batching,
+        "compilation": session.earning.said,
         "group": group.id,
         "members": len(group.cells),
-        "threads": threads or torch.get_num_threads(),
-        "provenance": asdict(Provenance.here(cell.seed, str(device))),
+        "threads": session.threads or torch.get_num_threads(),
+        "provenance": asdict(Provenance.here(cell.seed, str(session.device))),
     }
     result = {**one.result, "state_size": context.state_sizes.get(condition(cell.config))}
     return Row(cell, result, None, facts)

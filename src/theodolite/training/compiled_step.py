@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from theodolite.training.compiler import CannotCompile, Compiled, compile_function
+from theodolite.training.compiler import CannotCompile, Compiled, compile_function, is_kept
 from theodolite.training.cuda_graphs import Tensors
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Corrections, Optimiser, clipped, move
@@ -53,6 +53,15 @@ class CompiledSteps:
         found.run(*tensors)
         return True
 
+    def kept(self, batch: Tensors, start: int, stop: int) -> bool:
+        """Whether the program for these shapes is on the disk."""
+        pairing = self._members.pairing
+        tensors = self._tensors(batch, start, stop, torch.zeros((), device=batch[0].device))
+        return is_known(pairing) and is_kept(self._recipe(), tensors)
+
+    def _recipe(self) -> dict[str, Any]:
+        return recipe_of(self._members.pairing) | {"rule": asdict(self._optimiser.rule), "decays": self._decay}
+
     def _tensors(self, batch: Tensors, start: int, stop: int, number: Tensor) -> list[Tensor]:
         optimiser = self._optimiser
         own = [p.detach()[start:stop] for p in optimiser.parameters.values()]
@@ -63,11 +72,10 @@ class CompiledSteps:
 
     def _compiled(self, tensors: list[Tensor], batched: int, batch: Tensors) -> Compiled | None:
         pairing = self._members.pairing
-        recipe = recipe_of(pairing) | {"rule": asdict(self._optimiser.rule), "decays": self._decay}
         rows = "×".join(str(size) for size in batch[0].shape)
         logger.info("compiling the step of '%s' for %s (members×rows×tokens)", pairing.name, rows)
         try:
-            found = compile_function(self._step(batched), tensors, recipe if is_known(pairing) else None)
+            found = compile_function(self._step(batched), tensors, self._recipe() if is_known(pairing) else None)
         except CannotCompile as error:
             logger.warning("the step of '%s' cannot be compiled (%s): going on without", pairing.name, error)
             self.refused = str(error)

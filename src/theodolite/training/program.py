@@ -104,6 +104,14 @@ class Program:
         self.batching = replace(batching, threads=threads)
         self._make_step()
 
+    def compiled_before(self, batch: Batch) -> bool:
+        """Whether steps on batches like this were compiled once and are on the disk."""
+        if self.optimiser is None or not self.batching.batched:
+            return False
+        stop = min(self.batching.chunk, len(self.members))
+        steps = CompiledSteps(self.members, self.optimiser, self.one_hot, _member_losses)
+        return steps.kept(self._read(batch, 0, stop, compiled=True), 0, stop)
+
     def keep(self, members: Tensor) -> None:
         """Only these members go on; the others cost nothing from here."""
         self.members.keep(members)
@@ -131,18 +139,18 @@ class Program:
         assert step is not None, "a program without an optimiser only evaluates"
         step.begin(number)
         if step.captured is not None and len({batch.inputs.shape for batch in batches}) == 1:
-            step.take([self._read(batch, start, stop) for batch in batches], start, stop)
+            step.take([self._read(batch, start, stop, self.batching.compiled) for batch in batches], start, stop)
             return len(batches)
-        step.take([self._read(batches[0], start, stop)], start, stop)
+        step.take([self._read(batches[0], start, stop, self.batching.compiled)], start, stop)
         return 1
 
-    def _read(self, batch: Batch, start: int, stop: int) -> Tensors:
+    def _read(self, batch: Batch, start: int, stop: int, compiled: bool) -> Tensors:
         """The members' own part, padded to one of few lengths where every length costs time once."""
         assert self._step is not None
         own = Batch(*(t[start:stop] for t in (batch.inputs, batch.targets, batch.mask)))
         pairing, present = self.members.pairing, None
-        if self._step.fixed_shapes and pairing.pads:
-            own, present = pad_to_step(own, pairing.most, _COARSE if self.batching.compiled else _FINE)
+        if (compiled or self._step.fixed_shapes) and pairing.pads:
+            own, present = pad_to_step(own, pairing.most, _COARSE if compiled else _FINE)
         seen = (present,) if present is not None and pairing.takes_present else ()
         return (own.inputs, own.targets, own.mask, *seen)
 
@@ -221,12 +229,21 @@ def pad_to_step(batch: Batch, most: int, parts: int = _FINE) -> tuple[Batch, Ten
     graph is captured for every number there is, which takes far longer than the few tokens more. What is not real is
     not scored."""
     tokens = batch.inputs.shape[2]
-    step = max(_LENGTH_STEP, 2 ** tokens.bit_length() // parts)
-    missing = min(-tokens % step, max(0, most - tokens))
+    missing = _padded(tokens, most, parts) - tokens
     present = torch.arange(tokens + missing, device=batch.inputs.device) < tokens
     grow = lambda t: F.pad(t, (0, missing) if t.dim() == 3 else (0, 0, 0, missing))
     padded = Batch(grow(batch.inputs), grow(batch.targets), grow(batch.mask))
     return padded, present.expand(*batch.inputs.shape[:2], -1).contiguous()
+
+
+def compiled_tokens(tokens: int, most: int) -> int:
+    """What so many tokens are padded to where steps are compiled."""
+    return _padded(tokens, most, _COARSE)
+
+
+def _padded(tokens: int, most: int, parts: int) -> int:
+    step = max(_LENGTH_STEP, 2 ** tokens.bit_length() // parts)
+    return tokens + min(-tokens % step, max(0, most - tokens))
 
 
 def _out_of_memory(error: RuntimeError) -> bool:

@@ -22,16 +22,18 @@ from theodolite.measurement import seed_of
 from theodolite.nets.contract import Converging, Pondering
 from theodolite.nets.load import seeded
 from theodolite.tasks.contract import Batch, Task, TaskSpec
+from theodolite.training.earning import Compiling, Earning
 from theodolite.training.evaluation import Evaluation, evaluate
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Optimiser, Rates, Rule
 from theodolite.training.pairing import Pairing
-from theodolite.training.program import Batching, Program
+from theodolite.training.program import Batching, Program, compiled_tokens
 
 Status = Literal["solved", "unsolved", "diverged"]
 _BLOCK = 16  # steps drawn at once
 _CHECKED = 8  # lengths looked at while training
 _TRAINED = 40  # lengths of the training range in the last evaluation
+_RECOMPILE_BELOW = 0.35  # and compiled ones, which take far longer, when so few are left
 _RECAPTURE_BELOW = 0.75  # captured steps are made anew, which takes seconds, when this share of their members is left
 
 
@@ -117,6 +119,7 @@ class Session:
         rule: Rule,
         batching: Batching,
         device: torch.device,
+        compiling: Compiling = "never",
     ) -> None:
         # Equal rates stand together, for the optimiser; the order is part of what a seed means.
         self.specs = sorted(members, key=lambda m: (m.rates.lr, m.rates.weight_decay))
@@ -135,8 +138,12 @@ class Session:
         modules = [pairing.build(m.seed) for m in self.specs]
         stacked = Members(pairing, modules, device, batching.batched)
         self.optimiser = Optimiser(rule, [m.rates for m in self.specs], stacked.parameters)
+        if compiling == "always" and batching.batched:
+            batching = replace(batching, compiled=True)
         self.program = Program(stacked, self.optimiser, batching, device)
         self._lengths = self._draw_lengths()
+        self._spent, self._looked = 0.0, 0  # seconds of training since the last look, and when that was
+        self.earning = Earning(compiling, device.type, len(self._shapes()))
 
     @property
     def done(self) -> bool:
@@ -159,11 +166,13 @@ class Session:
             finished: list[Finished] = []
             if self.step < self.schedule.steps and not self._owes_look:
                 self._train_block()
+                self._spent += time.perf_counter() - started
             over = self.step >= self.schedule.steps
             self._owes_look = over and self.schedule.grows
             if self._owes_look:
                 self.end = self.state()
             if over or self.step % self.schedule.every == 0:
+                self._consider_compiling()
                 looks, done = self._look(over)
                 self._charge(started)
                 started = time.perf_counter()
@@ -229,6 +238,38 @@ class Session:
             batches.append(self.task.sample(len(self.specs), self.schedule.batch, length, generator))
         self.program.train(batches, self.step + 1)
         self.step = stop
+
+    def _consider_compiling(self) -> None:
+        """By the time of the steps since the last look."""
+        waited = time.perf_counter()
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        spent, steps = self._spent + time.perf_counter() - waited, self.step - self._looked
+        self._spent, self._looked = 0.0, self.step
+        batching, left = self.program.batching, self.schedule.steps - self.step
+        if not batching.batched or not steps or not left:
+            return
+        if self.program.compiled is not None and self.program.compiled.refused is not None:
+            self.earning.refused(self.program.compiled.refused)
+            self.program.run_as(replace(batching, compiled=False))
+            return
+        if not batching.compiled and self.earning.way == "auto" and self.earning.kept == 0:
+            batch = self.task.sample(
+                len(self.specs), self.schedule.batch, _longest(self.task), self._generator("kept", 0)
+            )
+            self.earning.kept = self.earning.shapes if self.program.compiled_before(batch) else 0
+        if (now := self.earning.compiles(batching.compiled, self.step, spent / steps, left)) != batching.compiled:
+            self.program.run_as(replace(batching, compiled=now))
+
+    def _shapes(self) -> set[int | None]:
+        """The numbers of tokens that steps are compiled for."""
+        lengths = self.task.spec.lengths
+        pairing = self.program.members.pairing
+        if lengths is None:
+            return {None}
+        tokens = [self.task.sample(1, 1, n, torch.Generator().manual_seed(0)).inputs.shape[2] for n in lengths]
+        low, high = tokens
+        return {compiled_tokens(n, pairing.most) if pairing.pads else n for n in range(low, high + 1)}
 
     def _look(self, over: bool) -> tuple[list[Look], list[tuple[int, Status]]]:
         """A first look at few rows; who seems to have solved it is confirmed by the last evaluation, not here."""
@@ -342,8 +383,12 @@ class Session:
     def _regroup(self) -> None:
         """Members that are done leave the program: at once, or in batches where steps are captured."""
         live = [i for i, m in enumerate(self.specs) if m.key not in self.gone]
-        share = _RECAPTURE_BELOW if self.program.batching.graphs else 1.0
+        batching = self.program.batching
+        share = _RECOMPILE_BELOW if batching.compiled else _RECAPTURE_BELOW if batching.graphs else 1.0
         if self.gone and len(live) <= share * len(self.specs):
+            if batching.compiled and self.earning.way == "auto":
+                self.program.batching = replace(batching, compiled=False)
+                self.earning.begin_again()
             self._keep(live)
             self.gone.clear()
 
@@ -369,6 +414,10 @@ class Session:
         generator = torch.Generator().manual_seed(seed_of([self.seed, "lengths"]))
         drawn = torch.randint(lengths[0], lengths[1] + 1, (self.schedule.steps,), generator=generator)
         return list(drawn.tolist())
+
+
+def _longest(task: Task) -> int | None:
+    return None if task.spec.lengths is None else task.spec.lengths[1]
 
 
 def _exact(spec: TaskSpec, shown: Evaluation, row: int) -> float | None:

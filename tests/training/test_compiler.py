@@ -1,0 +1,136 @@
+"""Compiled steps move the weights as plain ones do; what was compiled is found again; what cannot be is said."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+
+import pytest
+import torch
+
+from tests.training.plain import batches, program, weights
+from theodolite.tasks import make_task
+from theodolite.training import compiler
+from theodolite.training.compiler import CannotCompile, compile_function
+from theodolite.training.optimiser import Rates, Rule
+from theodolite.training.pairing import pair
+from theodolite.training.program import Batching
+
+PLAIN, COMPILED = Batching(2, batched=True), Batching(2, batched=True, compiled=True)
+RATES = [Rates(1e-2, 0.1), Rates(3e-3, 0.0)]
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler on a CPU")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("THEODOLITE_CACHE", str(tmp_path))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
+    return tmp_path
+
+
+def double(x):
+    x.mul_(2)
+
+
+def test_a_compiled_step_moves_every_member_as_a_plain_one_does(folder):
+    pairing = pair("mlp", make_task("majority", {"bits": 3}), {"width": 4})
+    drawn = batches(pairing, 2)
+    plain, compiled = (program(pairing, RATES, Rule(clip=0.1), way) for way in (PLAIN, COMPILED))
+    for each in (plain, compiled):
+        each.train(drawn, 1)
+    assert compiled.compiled is not None
+    assert compiled.compiled.refused is None
+    before = weights(program(pairing, RATES, Rule(), PLAIN))
+    for name, found in weights(compiled).items():
+        torch.testing.assert_close(found, weights(plain)[name], rtol=1e-5, atol=1e-6)
+        assert not torch.equal(found, before[name])
+    assert not program(pairing, RATES, Rule(), PLAIN).compiled_before(drawn[0])  # another rule, another program
+    assert program(pairing, RATES, Rule(clip=0.1), PLAIN).compiled_before(drawn[0])
+
+
+def test_a_second_time_it_is_read_from_the_disk_and_another_recipe_is_not(folder):
+    first = compile_function(double, [torch.ones(3)], {"a": 1})
+    second = compile_function(double, [torch.ones(3)], {"a": 1})
+    assert [first.kept, second.kept] == [False, True]
+    x = torch.ones(3)
+    second.run(x)
+    assert x.tolist() == [2, 2, 2]
+    assert not compiler.is_kept({"a": 2}, [x])
+    assert not compiler.is_kept({"a": 1}, [torch.ones(4)])
+
+
+def test_a_broken_file_and_a_folder_that_cannot_be_written_cost_time_only(folder, caplog):
+    compile_function(double, [torch.ones(3)], {"a": 1})
+    (file,) = (folder / "steps").glob("*.bin")
+    file.write_bytes(b"nothing")
+    with caplog.at_level(logging.WARNING):
+        assert not compile_function(double, [torch.ones(3)], {"a": 1}).kept
+    assert "cannot be read" in caplog.text
+    assert "compiled anew" in caplog.text
+
+
+def test_a_cache_that_is_a_file_is_said_once_and_nothing_is_lost(folder, monkeypatch, caplog):
+    monkeypatch.setenv("THEODOLITE_CACHE", str(folder / "taken"))
+    (folder / "taken").write_text("")
+    with caplog.at_level(logging.WARNING):
+        found = compile_function(double, [torch.ones(3)], {"a": 1})
+    assert "cannot be kept" in caplog.text
+    assert "THEODOLITE_CACHE" in caplog.text
+    x = torch.ones(3)
+    found.run(x)
+    assert x.tolist() == [2, 2, 2]
+
+
+def test_tensors_that_were_not_handed_over_are_read_anew(folder):
+    shift = torch.ones(3)
+    found = compile_function(lambda x: x.add_(shift), [torch.zeros(3)], {"a": 1})
+    shift.fill_(5)
+    x = torch.zeros(3)
+    found.run(x)
+    assert x.tolist() == [5, 5, 5]
+    assert not compiler.is_kept({"a": 1}, [x])  # a file could not hold them
+
+
+def test_what_depends_on_the_data_is_refused_with_its_operation(folder, caplog):
+    with pytest.raises(CannotCompile, match=r"item|_local_scalar_dense|data-dependent"):
+        compile_function(lambda x: x.mul_(float(x.sum())), [torch.ones(3)])
+
+
+def test_a_missing_compiler_is_said_and_training_goes_on(folder, monkeypatch, caplog):
+    def missing(*_, **__):
+        raise FileNotFoundError(2, "No such file or directory", "g++")
+
+    monkeypatch.setattr(torch._inductor, "standalone_compile", missing)
+    pairing = pair("mlp", make_task("majority", {"bits": 3}), {"width": 4})
+    compiled, plain = (program(pairing, RATES, Rule(), way) for way in (COMPILED, PLAIN))
+    drawn = batches(pairing, 2)
+    with caplog.at_level(logging.WARNING):
+        compiled.train(drawn, 1)
+    plain.train(drawn, 1)
+    assert "there is no C++ compiler: install g++" in caplog.text
+    assert caplog.text.count("cannot be compiled") == 1
+    for name, found in weights(compiled).items():
+        torch.testing.assert_close(found, weights(plain)[name])
+
+
+def test_out_of_memory_while_compiling_halves_the_chunk(folder, monkeypatch):
+    asked = []
+    plain = compiler.compile_function
+
+    def tight(function, tensors, recipe=None):
+        asked.append(len(tensors[0]))
+        if len(tensors[0]) > 1:
+            raise torch.OutOfMemoryError("no memory")
+        return plain(function, tensors, recipe)
+
+    monkeypatch.setattr("theodolite.training.compiled_step.compile_function", tight)
+    pairing = pair("mlp", make_task("majority", {"bits": 3}), {"width": 4})
+    found, expected = (program(pairing, RATES, Rule(), way) for way in (COMPILED, PLAIN))
+    drawn = batches(pairing, 2, count=1)
+    found.train(drawn, 1)
+    expected.train(drawn, 1)
+    assert asked == [2, 1]
+    assert found.batching == Batching(1, batched=True, compiled=True)
+    for name, moved in weights(found).items():
+        torch.testing.assert_close(moved, weights(expected)[name], rtol=1e-5, atol=1e-6)
