@@ -24,7 +24,12 @@ FOUNDATION = (
 )
 ORDER = [
     FOUNDATION,
-    ("field", "theory", "report", "kernels"),  # report draws plain values: what knows a command's result is in cli/views
+    (
+        "field",
+        "theory",
+        "report",
+        "kernels",
+    ),  # report draws plain values: what knows a command's result is in cli/views
     ("nets", "tasks"),
     ("witness",),
     ("training",),

@@ -14,6 +14,7 @@ from theodolite.bench.plan import Net, TrainingPlan, plan_training
 from theodolite.bench.settings import Evaluation, Saving, Training, merged
 from theodolite.bench.summary import flat, summarise
 from theodolite.bench.tracking import Board
+from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.instruments.state_size import state_size
 from theodolite.lab.campaign import Failure, Listener
@@ -26,6 +27,7 @@ from theodolite.nets.size import parse_budget
 from theodolite.tasks.contract import make_task, tasks
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, task_sizes
+from theodolite.training.precision import check_precision
 from theodolite.training.session import Schedule
 
 if TYPE_CHECKING:
@@ -103,6 +105,7 @@ def learn(
     for name in tasks_:
         _ = tasks[name]
     _positive("seeds", seeds)
+    check_precision(training.precision, resolve_device(running.device))
     if saving.keep_weights and running.out is None:
         raise BadInput("weights are kept in the folder of the store: give out as well")
     if evaluation.checkpoint is not None:
@@ -126,6 +129,7 @@ def learn(
                 shape=shape,
                 budget=budget,
                 checkpoint=evaluation.checkpoint,
+                precision=training.precision,
             )
     cells, locations = planned.cells, planned.locations
     if not cells:

@@ -53,6 +53,7 @@ def plan_training(
     shape: Mapping[str, Any] | None = None,
     budget: int | None = None,
     checkpoint: str | Path | None = None,
+    precision: str = "float32",
 ) -> TrainingPlan:
     """One cell per seed and rates. A budget of parameters sets the width."""
     try:
@@ -60,6 +61,8 @@ def plan_training(
     except NotApplicable as reason:
         return TrainingPlan(skipped=(str(reason),))
     config = _config(pairing, rule, schedule)
+    if precision != "float32":
+        config["precision"] = precision
     if checkpoint is not None:
         config["checkpoint"] = _weights_hash(pairing, Path(checkpoint))
     cells = tuple(

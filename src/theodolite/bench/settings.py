@@ -23,6 +23,7 @@ class Training:
     momentum: float = 0.9  # of sgd
     clip: float | None = 1.0  # the largest gradient norm
     to_the_end: bool = False
+    precision: str = "float32"  # of products of matrices; or tf32 (CUDA), bf16
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ def learn(
     momentum: Annotated[float, _training(help="Of sgd.")] = 0.9,
     clip: Annotated[float, _training(help="Largest gradient norm; 0 for none.")] = 1.0,
     to_the_end: Annotated[bool, _training("--to-the-end", help="Train on after solving the task.")] = False,
+    precision: Annotated[str, _training(help="Of products of matrices: float32, tf32 (CUDA) or bf16.")] = "float32",
     params: Annotated[str | None, _shape(help="Parameters per net, such as 64k: sets the width.")] = None,
     task_arg: Annotated[
         list[str] | None,
@@ -58,6 +59,9 @@ def learn(
     chunk: Annotated[
         int | None, _running(min=1, help="Members per batched call; 1 is the plain loop; else tried.")
     ] = None,
+    compile: Annotated[
+        str, _running(help="Compile training steps: auto (where the run earns it), always or never.")
+    ] = "auto",
     save_every: Annotated[float, _running(min=0, help="Seconds between checkpoints of what runs.")] = 20.0,
     fail_fast: Annotated[bool, _running("--fail-fast", help="Stop at the first cell that fails.")] = False,
     max_failures: Annotated[int | None, _running(min=1, help="Stop after this many failed cells.")] = None,
@@ -92,6 +96,7 @@ def learn(
         momentum,
         clip or None,
         to_the_end,
+        precision,
     )
     workers = workers or default_workers(device, site.engine)
     most = 1 if fail_fast else max_failures
@@ -107,7 +112,7 @@ def learn(
             training=training,
             evaluation=Evaluation(every, rows, unseen, checkpoint),
             saving=Saving(keep_weights, save_every, tensorboard),
-            running=Running(device, out, site.engine, site.cluster, workers, threads, chunk, most),
+            running=Running(device, out, site.engine, site.cluster, workers, threads, chunk, most, compile),
             listener=Listener(watch=bar.count, failure=show),
         )
     if output.json:

@@ -15,6 +15,7 @@ from theodolite.lab.cell import Cell
 from theodolite.lab.engines.by_name import Cluster, check_engine, make_engine
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context
+from theodolite.training.earning import check_compiling
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,13 @@ class Running:
     threads: int | None = None  # of each worker
     chunk: int | None = None  # members of one batched call, 1 being the plain loop; found by a short trial otherwise
     max_failures: int | None = None  # stop after so many failed cells
+    compile: str = "auto"  # training steps: where a run earns it, always or never
 
     def __post_init__(self) -> None:
         check_engine(self.engine, self.device, self.workers, self.cluster)
         if self.chunk is not None and self.chunk < 1:
             raise BadInput(f"chunk must be at least 1, not {self.chunk}")
+        check_compiling(self.compile)
 
     @contextmanager
     def open(self) -> Iterator[Store]:
@@ -58,5 +61,6 @@ class Running:
         cluster = self.cluster.beside(self.out)
         engine = make_engine(self.engine, self.workers, self.threads, context.locations, self.device, cluster)
         chunk = {} if self.chunk is None else {"chunk": self.chunk}
-        settings = {"device": self.device, **chunk, **(settings or {})}
+        chosen = {} if self.compile == "auto" else {"compile": self.compile}
+        settings = {"device": self.device, **chunk, **chosen, **(settings or {})}
         return run_campaign(cells, store, engine, context, settings, listener, self.max_failures, weigh)

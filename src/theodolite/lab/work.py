@@ -26,6 +26,7 @@ from theodolite.tasks.contract import make_task
 from theodolite.training.earning import check_compiling
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, pair
+from theodolite.training.precision import check_precision
 from theodolite.training.program import Batching
 from theodolite.training.session import (
     Finished,
@@ -148,7 +149,8 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
         MemberSpec(key, lineage(c).seed, Rates(c.config["lr"], c.config["weight_decay"])) for key, c in cells.items()
     ]
     compiling = check_compiling(group.settings.get("compile", "auto"))
-    session = Session(pairing, specs, schedule, rule, batching, device, compiling)
+    precision = check_precision(config.get("precision", "float32"), device)
+    session = Session(pairing, specs, schedule, rule, batching, device, compiling, precision)
     if state is not None:
         session.restore(*state)
     if continued and session.early:
@@ -220,6 +222,7 @@ def _row(one: Finished, cell: Cell, group: Group, context: Context, session: Ses
         "device": device_name(session.device),
         "batching": one.batching,
         "compilation": session.earning.said,
+        "precision": session.precision,
         "group": group.id,
         "members": len(group.cells),
         "threads": session.threads or torch.get_num_threads(),

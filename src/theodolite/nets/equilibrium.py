@@ -122,9 +122,10 @@ class Equilibrium(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
     ) -> Float[Tensor, "batch token output"]:
-        f, start, inputs, constants = self.problem(x, present)
-        z = implicit(f, start, *inputs, constants=constants, solving=self.solving)
-        return self.read(z.unflatten(-1, (-1, self.width)))
+        with torch.autocast(x.device.type, enabled=False):  # no fixed point is found to 1e-5 in fewer digits
+            f, start, inputs, constants = self.problem(x, present)
+            z = implicit(f, start, *inputs, constants=constants, solving=self.solving)
+            return self.read(z.unflatten(-1, (-1, self.width)))
 
     @torch.no_grad()
     def convergence(

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from theodolite.training.pairing import Pairing
+from theodolite.training.precision import full
 
 
 class Members:
@@ -48,7 +49,7 @@ class Members:
             return functional_call(self.module, (weights, buffers), inputs)
 
         arguments = (inputs,) if present is None or not self.pairing.takes_present else (inputs, present)
-        return vmap(one, randomness="different")(weights, buffers, *arguments)
+        return full(vmap(one, randomness="different")(weights, buffers, *arguments))
 
     @contextmanager
     def alone(self, member: int) -> Iterator[nn.Module]:

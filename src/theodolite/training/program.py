@@ -21,6 +21,7 @@ from theodolite.training.compiled_step import CompiledSteps
 from theodolite.training.cuda_graphs import Tensors
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Optimiser
+from theodolite.training.precision import full
 from theodolite.training.scoring import losses
 from theodolite.training.step import Gradients, LossGradients, Step, Weights, gradients_of
 
@@ -91,7 +92,7 @@ class Program:
                     else:
                         with self.members.alone(start) as module:
                             arguments = (read[0],) if seen is None or not pairing.takes_present else (read[0], seen[0])
-                            found = module(*arguments)[None]
+                            found = full(module(*arguments))[None]
             except RuntimeError as error:
                 width = self._shrink(start, stop, error)
                 continue
@@ -218,7 +219,7 @@ def _gradients_alone(members: Members, one_hot: Tensor | None) -> Gradients:
     def found(tensors: Tensors, _start: int, _stop: int) -> list[Tensor]:
         module, batch = members.module, Batch(*tensors)
         parameters = [p for p in module.parameters() if p.requires_grad]
-        outputs = module(members.pairing.feed(batch.inputs[0], one_hot))[None]
+        outputs = full(module(members.pairing.feed(batch.inputs[0], one_hot)))[None]
         return [g[None] for g in gradients_of(losses(members.pairing.task.spec, outputs, batch), parameters)]
 
     return found

@@ -27,6 +27,7 @@ from theodolite.training.evaluation import Evaluation, evaluate
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Optimiser, Rates, Rule
 from theodolite.training.pairing import Pairing
+from theodolite.training.precision import Precision, multiplying
 from theodolite.training.program import Batching, Program, compiled_tokens
 
 Status = Literal["solved", "unsolved", "diverged"]
@@ -120,12 +121,14 @@ class Session:
         batching: Batching,
         device: torch.device,
         compiling: Compiling = "never",
+        precision: Precision = "float32",
     ) -> None:
         # Equal rates stand together, for the optimiser; the order is part of what a seed means.
         self.specs = sorted(members, key=lambda m: (m.rates.lr, m.rates.weight_decay))
         self.schedule = schedule
         self.task: Task = pairing.task
         self.device = device
+        self.precision: Precision = precision
         self.step = 0
         self.seed = seed_of([m.key for m in self.specs])
         self.curves: dict[str, list[list[float | int | None]]] = {m.key: [] for m in members}
@@ -161,7 +164,8 @@ class Session:
         """Train to the end of the next block; look at the members where that is due; hand over those that are done."""
         started = time.perf_counter()
         # A net of the user's may draw (dropout): its draws follow from the step too.
-        with cpu_threads(self.threads), seeded(seed_of([self.seed, "net", self.step]), self.device):
+        draws = seeded(seed_of([self.seed, "net", self.step]), self.device)
+        with cpu_threads(self.threads), draws, multiplying(self.precision, self.device):
             looks: list[Look] = []
             finished: list[Finished] = []
             if self.step < self.schedule.steps and not self._owes_look:

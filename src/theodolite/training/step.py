@@ -109,6 +109,8 @@ class LossGradients:
 
 
 def gradients_of(losses: Tensor, weights: Sequence[Tensor]) -> list[Tensor]:
-    """Of the sum; zeros for weights that the losses do not depend on."""
-    found = torch.autograd.grad(losses.sum(), weights, allow_unused=True)
+    """Of the sum; zeros for weights that the losses do not depend on. Casts are those of the way there: none is added
+    on the way back."""
+    with torch.autocast(losses.device.type, enabled=False):
+        found = torch.autograd.grad(losses.sum(), weights, allow_unused=True)
     return [torch.zeros_like(w) if g is None else g for g, w in zip(found, weights, strict=True)]

@@ -4,7 +4,7 @@ product loses with distance."""
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput
@@ -50,21 +50,27 @@ class Places(nn.Module):
 
 
 def angles(
-    tokens: int, pairs: int, width: int, like: Tensor, start: Float[Tensor, "batch 1"] | None = None
+    tokens: int, pairs: int, width: int, like: Tensor, start: Shaped[Tensor, "batch 1"] | None = None
 ) -> Float[Tensor, "*batch token pair"]:
     """t / 10000^(2i / width) for token t, counted from 0 or from `start`, and pair i."""
-    steps = torch.arange(tokens, dtype=like.dtype, device=like.device)
+    steps = _counted(tokens, like)
     steps = steps if start is None else start + steps
-    pair = torch.arange(pairs, dtype=like.dtype, device=like.device)
+    pair = _counted(pairs, like)
     return steps[..., None] * _LONGEST ** (pair * (-2 / width))
 
 
+def _counted(count: int, like: Tensor) -> Float[Tensor, " count"]:
+    """0, 1, 2, …; at least in float32, since bfloat16 knows no 257."""
+    few = like.dtype in (torch.bfloat16, torch.float16)
+    return torch.arange(count, dtype=torch.float32 if few else like.dtype, device=like.device)
+
+
 def sinusoidal(
-    tokens: int, width: int, like: Tensor, start: Float[Tensor, "batch 1"] | None = None
+    tokens: int, width: int, like: Tensor, start: Shaped[Tensor, "batch 1"] | None = None
 ) -> Float[Tensor, "*batch token width"]:
     """Entry 2i is the sine of the pair's angle, entry 2i + 1 its cosine."""
     turned = angles(tokens, (width + 1) // 2, width, like, start)
-    return torch.stack((turned.sin(), turned.cos()), dim=-1).flatten(-2)[..., :width]
+    return torch.stack((turned.sin(), turned.cos()), dim=-1).flatten(-2)[..., :width].to(like.dtype)
 
 
 class RandomOffset(nn.Module):
@@ -82,14 +88,13 @@ class RandomOffset(nn.Module):
     def forward(self, x: Float[Tensor, "batch token width"]) -> Float[Tensor, "*batch token width"]:
         start = None
         if self.training:
-            start = torch.randint(self.most + 1, (x.shape[0], 1), device=x.device).to(x.dtype)
+            start = torch.randint(self.most + 1, (x.shape[0], 1), device=x.device)
         return sinusoidal(x.shape[1], self.width, x, start)
 
 
 def distance_bias(tokens: int, heads: int, like: Tensor) -> Float[Tensor, "head token token"]:
     """ALiBi (Press, Smith & Lewis 2022): −m·|i − j|, where m = 2^(−8h/H) for head h of H, whatever H is."""
-    place = torch.arange(tokens, dtype=like.dtype, device=like.device)
-    head = torch.arange(1, heads + 1, dtype=like.dtype, device=like.device)
+    place, head = _counted(tokens, like), _counted(heads, like) + 1
     return -(2 ** (head * (-_OCTAVES / heads)))[:, None, None] * (place[:, None] - place).abs()
 
 
@@ -105,7 +110,7 @@ def rotation(tokens: int, width: int, like: Tensor) -> Turns:
 
 def _turned(like: Tensor, tokens: int, width: int) -> Turns:
     turned = angles(tokens, width // 2, width, like).unsqueeze(1)
-    return turned.cos(), turned.sin()
+    return turned.cos().to(like.dtype), turned.sin().to(like.dtype)
 
 
 _rotation = declare(

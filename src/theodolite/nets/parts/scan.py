@@ -58,7 +58,8 @@ def delta_rule(
         leaving = _spread(kept[..., -1, :], steps).unsqueeze(-1)
     system = rate * overlap  # of which only the part below the diagonal is read
     right = torch.cat((value, key if entering is None else entering * key), dim=-1)
-    solved = torch.linalg.solve_triangular(system, rate * right, upper=False, unitriangular=True)
+    least = torch.promote_types(system.dtype, torch.float32)  # nothing is solved in fewer digits
+    solved = torch.linalg.solve_triangular(system.to(least), (rate * right).to(least), upper=False, unitriangular=True)
     own, inherited = solved.split((value.shape[-1], key.shape[-1]), dim=-1)
     if key.shape[-3] == 1:
         return (seen @ own).flatten(-3, -2)[..., :tokens, :]
