@@ -282,7 +282,8 @@ def _label(group: Group, update: Update) -> str:
         return f"{group.cells[0].measure} of {describe(group.cells[0])}"
     best = max((look.score for look in update.looks), default=None)
     score = "" if best is None else f", best {best:.2f}"
-    return f"{config['net']} on {config['task']}: step {update.step}, {update.live} live{score}"
+    note = f" ({update.note})" if update.note else ""
+    return f"{config['net']} on {config['task']}: step {update.step}, {update.live} live{score}{note}"
 
 
 def _exit(message: Died) -> str:

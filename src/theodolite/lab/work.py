@@ -23,6 +23,7 @@ from theodolite.lab.group import Group
 from theodolite.lab.run_cells import net_of, run
 from theodolite.measurement import Provenance, canonical
 from theodolite.tasks.contract import make_task
+from theodolite.training.compiler import send_workers_home
 from theodolite.training.earning import check_compiling
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, pair
@@ -74,6 +75,7 @@ class Update:
     trial: Mapping[str, Any] | None = None
     done: bool = False
     number: int = 0
+    note: str = ""  # what takes time beside training
 
 
 def work(group: Group, context: Context, stopping: Callable[[], bool] = lambda: False) -> Iterator[Update]:
@@ -176,9 +178,11 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
         if rows or looks or checkpoint or now - said >= context.quiet:
             said = now
             live = len(session.live)
-            yield Update(group.id, session.step, live, rows, tuple(looks), checkpoint, done=session.done)
+            news = tuple(looks)
+            yield Update(group.id, session.step, live, rows, news, checkpoint, done=session.done, note=session.note)
         if stop:
-            return
+            break
+    send_workers_home()
 
 
 def _saved(group: Group, context: Context, schedule: Schedule) -> tuple[State | None, Batching | None, bool]:

@@ -35,9 +35,9 @@ class CompiledSteps:
         self.refused: str | None = None
 
     @property
-    def seconds(self) -> float:
-        """Spent on compiling."""
-        return sum(found.seconds for found in self._programs.values() if found is not None)
+    def made(self) -> int:
+        """Programs there are."""
+        return len(self._programs)
 
     def run(self, batch: Tensors, start: int, stop: int, number: Tensor) -> bool:
         """Members [start, stop) one step on, and `number` with them; False if that is left to the caller."""

@@ -15,10 +15,11 @@ import json
 import logging
 import os
 import platform
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -58,6 +59,7 @@ def compile_function(
     `recipe` says what the function is made of, in plain JSON: with it the program is kept on disk, without it it is
     compiled anew in every process.
     """
+    os.environ.setdefault("TORCH_WARM_POOL", "0")  # no processes before there is something to compile
     import torch._inductor  # seconds, which only those pay who compile
 
     started = time.perf_counter()
@@ -67,7 +69,8 @@ def compile_function(
         return Compiled(found, time.perf_counter() - started, True)
     graph, constants = _traced(function, tensors)
     try:
-        program: Any = torch._inductor.standalone_compile(graph, [*tensors, *constants])
+        with _processes(tensors[0].device):
+            program: Any = torch._inductor.standalone_compile(graph, [*tensors, *constants])
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
@@ -76,6 +79,12 @@ def compile_function(
         _write(path, program)
     run = (lambda *given: program(*given, *constants)) if constants else program
     return Compiled(run, time.perf_counter() - started, False)
+
+
+def send_workers_home() -> None:
+    """The processes that compiled, if any: a process that ends while they wait leaves warnings behind."""
+    if (made := sys.modules.get("torch._inductor.async_compile")) is not None:
+        made.shutdown_compile_workers()
 
 
 def cache_folder() -> Path:
@@ -87,6 +96,14 @@ def cache_folder() -> Path:
 def is_kept(recipe: Mapping[str, Any], tensors: Sequence[Tensor]) -> bool:
     """Whether compiling this would take no time."""
     return _path(recipe, tensors).is_file()
+
+
+def _processes(device: torch.device) -> AbstractContextManager[Any]:
+    """Kernels for a GPU are compiled by several processes; for a CPU they are few, and the compiler is another
+    process anyway."""
+    from torch._inductor import config
+
+    return nullcontext() if device.type == "cuda" else config.patch(compile_threads=1)
 
 
 def _traced(function: Callable[..., None], tensors: Sequence[Tensor]) -> tuple[torch.fx.GraphModule, list[Tensor]]:
@@ -168,7 +185,8 @@ def _read(path: Path) -> Callable[..., Any] | None:
         logger.warning("'%s' belongs to another user and is not read: the step is compiled anew", path)
         return None
     try:
-        return torch._inductor.CompiledArtifact.load(path=str(path), format="binary")
+        with _processes(torch.device("cpu")):
+            return torch._inductor.CompiledArtifact.load(path=str(path), format="binary")
     except Exception as error:
         logger.warning("'%s' cannot be read (%s): the step is compiled anew", path, _reason(error))
         return None

@@ -40,7 +40,7 @@ class Earning:
     def compiles(self, compiled: bool, step: int, seconds: float, left: int) -> bool:
         """After `step` steps that took `seconds` each lately, `compiled` or not, with `left` to go."""
         self._looks += 1
-        if self.way != "auto" or self._looks < _SETTLING:
+        if self.way != "auto" or not self.settled:
             return compiled
         if not compiled:
             if self._plain is not None:
@@ -55,6 +55,11 @@ class Earning:
             self.said = f"not compiled after step {step}: no faster"
             return False
         return True
+
+    @property
+    def settled(self) -> bool:
+        """Whether the speed of the present way is known."""
+        return self._looks >= _SETTLING
 
     def refused(self, reason: str) -> None:
         self._plain, self.said = 0.0, f"not compiled: {reason}"

@@ -160,6 +160,13 @@ class Session:
     def threads(self) -> int | None:
         return self.program.batching.threads
 
+    @property
+    def note(self) -> str:
+        """What takes time beside training: steps of every shape are compiled when it first comes."""
+        made = None if self.program.compiled is None else self.program.compiled.made
+        shapes = self.earning.shapes
+        return "" if made is None or made >= shapes or self.earning.settled else f"compiling steps, {made} of {shapes}"
+
     def advance(self) -> tuple[list[Finished], list[Look]]:
         """Train to the end of the next block; look at the members where that is due; hand over those that are done."""
         started = time.perf_counter()
