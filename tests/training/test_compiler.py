@@ -15,6 +15,7 @@ from theodolite.training.compiler import CannotCompile, compile_function
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import pair
 from theodolite.training.program import Batching
+from theodolite.training.session import MemberSpec, Schedule, Session
 
 PLAIN, COMPILED = Batching(2, batched=True), Batching(2, batched=True, compiled=True)
 RATES = [Rates(1e-2, 0.1), Rates(3e-3, 0.0)]
@@ -134,3 +135,26 @@ def test_out_of_memory_while_compiling_halves_the_chunk(folder, monkeypatch):
     assert found.batching == Batching(1, batched=True, compiled=True)
     for name, moved in weights(found).items():
         torch.testing.assert_close(moved, weights(expected)[name], rtol=1e-5, atol=1e-6)
+
+
+def test_a_session_compiles_where_that_is_earned_and_says_so(folder, monkeypatch):
+    monkeypatch.setattr("theodolite.training.earning._SECONDS", {"cpu": 0.0})
+    schedule = Schedule(60, 8, every=10, rows=4, to_the_end=True)
+    pairing = pair("mlp", make_task("majority", {"bits": 3}), {"width": 4})
+    members = [MemberSpec(str(seed), seed, Rates(1e-2)) for seed in range(3)]
+    found = {}
+    for way in ("auto", "never"):
+        session = Session(pairing, members, schedule, Rule(), Batching(3, batched=True), torch.device("cpu"), way)
+        said = set()
+        while not session.done:
+            finished, _ = session.advance()
+            said.add(session.note)
+        found[way] = finished
+        if way == "auto":
+            assert session.earning.said is not None
+            assert session.earning.said.startswith(("compiled from step 20 on", "not compiled after step"))
+            assert said <= {"", "compiling steps, 0 of 1"}
+    for ours, theirs in zip(found["auto"], found["never"], strict=True):
+        assert ours.key == theirs.key
+        for name, weight in ours.weights.items():
+            torch.testing.assert_close(weight, theirs.weights[name], rtol=1e-4, atol=1e-5)

@@ -28,7 +28,7 @@ RECALL = make_task("recall", {"keys": 6, "values": 4, "longest": 4})
 PARITY = make_task("parity", {"bits": 4, "relevant": 1})
 RATES = [Rates(1e-2, 0.0)] * 3 + [Rates(3e-2, 0.1)] * 5
 RULES = [Rule("adamw", epsilon=1e-3), Rule("sgd")]
-NETS = ["lstm", "rnn", "convolution", "transformer", "mlp"]
+NETS = ["lstm", "rnn", "gru", "stack-rnn", "tape-rnn", "delta-net", "state-space", "convolution", "transformer", "mlp"]
 
 
 def fitting(net: str) -> Pairing:
@@ -59,6 +59,32 @@ def test_captured_steps_give_the_weights_of_plain_ones(net, rule):
         # Captured batches are padded, so sums differ by rounding, which Adam's division enlarges: a step is 0.01.
         torch.testing.assert_close(captured[name], plain[name], rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(captured[name], loop[name], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("net", ["mlp", "lstm", "tape-rnn", "transformer"])
+def test_compiled_steps_give_the_weights_of_plain_ones(net, tmp_path, monkeypatch):
+    """One length alone, so that blocks of steps are captured together."""
+    monkeypatch.setenv("THEODOLITE_CACHE", str(tmp_path))
+    pairing = fitting(net)
+    length = None if pairing.task.spec.lengths is None else 4
+    generator = torch.Generator(CUDA).manual_seed(7)
+    drawn = [pairing.task.sample(8, 6, length, generator) for _ in range(24)]
+    found = []
+    for compiled in (True, False):
+        one = program(pairing, RATES, RULES[0], Batching(4, batched=True, graphs=compiled, compiled=compiled), CUDA)
+        for start in range(0, 24, 8):
+            one.train(drawn[start : start + 8], start + 1)
+        found.append(weights(one))
+        if compiled:
+            assert one.compiled is not None
+            assert one.compiled.refused is None
+            assert one._step is not None
+            assert one._step.captured is not None
+            assert one._step.captured._graphs
+            again = program(pairing, RATES, RULES[0], Batching(4, batched=True), CUDA)
+            assert again.compiled_before(drawn[0])
+    for name in found[0]:
+        torch.testing.assert_close(found[0][name], found[1][name], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("net", NETS)
