@@ -17,6 +17,7 @@ from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
+from theodolite.lab.compile_ahead import CompileAhead
 from theodolite.lab.condition import TRAINING, condition, lineage
 from theodolite.lab.ends import read_end, write_end
 from theodolite.lab.group import Group
@@ -138,7 +139,7 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
     pairing = paired(config, context.locations)
     if context.initial is not None:
         pairing = replace(pairing, build=_initial(pairing, context.initial))
-    rule = Rule(**{**config["optimiser"], "betas": tuple(config["optimiser"]["betas"])})
+    rule = Rule.from_json(config["optimiser"])
     schedule = Schedule.from_json(config["schedule"])
     state, batching, continued = _saved(group, context, schedule)
     trial = None
@@ -153,6 +154,9 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
     compiling = check_compiling(group.settings.get("compile", "auto"))
     precision = check_precision(config.get("precision", "float32"), device)
     session = Session(pairing, specs, schedule, rule, batching, device, compiling, precision)
+    if compiling == "auto" and session.shapes and batching.batched:
+        chunk, decays = min(batching.chunk, len(specs)), any(spec.rates.weight_decay for spec in specs)
+        session.compile_by(CompileAhead(config, context.locations, str(device), chunk, decays, session.shapes))
     if state is not None:
         session.restore(*state)
     if continued and session.early:
@@ -182,6 +186,7 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
             yield Update(group.id, session.step, live, rows, news, checkpoint, done=session.done, note=session.note)
         if stop:
             break
+    session.leave()
     send_workers_home()
 
 

@@ -41,23 +41,29 @@ class CompiledSteps:
 
     def run(self, batch: Tensors, start: int, stop: int, number: Tensor) -> bool:
         """Members [start, stop) one step on, and `number` with them; False if that is left to the caller."""
-        if self.refused is not None:
-            return False
         tensors = self._tensors(batch, start, stop, number)
-        key = (stop - start, *(t.shape for t in batch))
-        if key not in self._programs:
-            self._programs[key] = self._compiled(tensors, len(batch), batch)
-        found = self._programs[key]
+        found = self._program(batch, tensors)
         if found is None:
             return False
         found.run(*tensors)
         return True
 
+    def prepare(self, batch: Tensors, start: int, stop: int) -> bool:
+        """Have the program for these shapes; whether there is one."""
+        return self._program(batch, self._tensors(batch, start, stop, _no_step(batch))) is not None
+
+    def _program(self, batch: Tensors, tensors: list[Tensor]) -> Compiled | None:
+        if self.refused is not None:
+            return None
+        key = tuple(t.shape for t in batch)
+        if key not in self._programs:
+            self._programs[key] = self._compiled(tensors, batch)
+        return self._programs[key]
+
     def kept(self, batch: Tensors, start: int, stop: int) -> bool:
         """Whether the program for these shapes is on the disk."""
         pairing = self._members.pairing
-        tensors = self._tensors(batch, start, stop, torch.zeros((), device=batch[0].device))
-        return is_known(pairing) and is_kept(self._recipe(), tensors)
+        return is_known(pairing) and is_kept(self._recipe(), self._tensors(batch, start, stop, _no_step(batch)))
 
     def _recipe(self) -> dict[str, Any]:
         return recipe_of(self._members.pairing) | {"rule": asdict(self._optimiser.rule), "decays": self._decay}
@@ -70,12 +76,12 @@ class CompiledSteps:
         own += [optimiser.lrs[start:stop], optimiser.decays[start:stop], optimiser.log_betas, number]
         return [*own, *([] if self._one_hot is None else [self._one_hot]), *batch]
 
-    def _compiled(self, tensors: list[Tensor], batched: int, batch: Tensors) -> Compiled | None:
+    def _compiled(self, tensors: list[Tensor], batch: Tensors) -> Compiled | None:
         pairing = self._members.pairing
         rows = "×".join(str(size) for size in batch[0].shape)
         logger.info("compiling the step of '%s' for %s (members×rows×tokens)", pairing.name, rows)
         try:
-            found = compile_function(self._step(batched), tensors, self._recipe() if is_known(pairing) else None)
+            found = compile_function(self._step(len(batch)), tensors, self._recipe() if is_known(pairing) else None)
         except CannotCompile as error:
             logger.warning("the step of '%s' cannot be compiled (%s): going on without", pairing.name, error)
             self.refused = str(error)
@@ -109,6 +115,10 @@ class CompiledSteps:
                 number.add_(1)
 
         return step
+
+
+def _no_step(batch: Tensors) -> Tensor:
+    return torch.zeros((), device=batch[0].device)
 
 
 def recipe_of(pairing: Pairing) -> dict[str, Any]:

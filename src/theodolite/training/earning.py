@@ -4,7 +4,7 @@ compiled ones turn out no faster. The run itself is the trial."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from theodolite.errors import BadInput
 
@@ -14,6 +14,17 @@ _SECONDS = {"cuda": 20.0, "cpu": 40.0}  # what one program takes to compile, abo
 _KEPT = 2.0  # and to read from the disk
 _SAVED = 0.5  # the share of the time left that compiled steps may save
 _SETTLING = 2  # looks before a speed is believed: steps are captured or compiled until then
+
+
+class Ahead(Protocol):
+    """Other processes that compile while the group trains."""
+
+    @property
+    def processes(self) -> int: ...
+    def begin(self) -> None: ...
+    @property
+    def finished(self) -> bool: ...
+    def stop(self) -> None: ...
 
 
 def check_compiling(way: str) -> Compiling:
@@ -26,13 +37,15 @@ def check_compiling(way: str) -> Compiling:
 class Earning:
     """Told of the seconds a step took between two looks, says whether the next ones are to be compiled.
 
-    `shapes` programs are needed, `kept` of them on the disk; `said` is what was decided, in words for the row.
+    `shapes` programs are needed, `kept` of them are on the disk (None: nobody looked), `processes` compile at once;
+    `said` is what was decided, in words for the row.
     """
 
     way: Compiling
     device: str
     shapes: int
-    kept: int = 0
+    kept: int | None = None
+    processes: int = 1
     said: str | None = None
     _looks: int = field(default=0, init=False)
     _plain: float | None = field(default=None, init=False)
@@ -45,7 +58,8 @@ class Earning:
         if not compiled:
             if self._plain is not None:
                 return False
-            needed = self.kept * _KEPT + (self.shapes - self.kept) * _SECONDS[self.device]
+            rounds = -(-self.missing // self.processes)
+            needed = (self.shapes - self.missing) * _KEPT + rounds * _SECONDS[self.device]
             if _SAVED * left * seconds < needed:
                 self.said = f"not compiled: {left * seconds:.0f} s of steps do not earn about {needed:.0f} s"
                 return False
@@ -57,6 +71,11 @@ class Earning:
         return True
 
     @property
+    def missing(self) -> int:
+        """Programs that are not on the disk, as far as is known."""
+        return self.shapes - (self.kept or 0)
+
+    @property
     def settled(self) -> bool:
         """Whether the speed of the present way is known."""
         return self._looks >= _SETTLING
@@ -66,4 +85,4 @@ class Earning:
 
     def begin_again(self) -> None:
         """With fewer members, for which nothing is compiled."""
-        self._plain, self._looks, self.kept = None, 0, 0
+        self._plain, self._looks, self.kept = None, 0, None

@@ -69,7 +69,7 @@ def _buckets(program: Program, lengths: Sequence[int | None], rows: int) -> list
     """Places in `lengths` that share a call: near in length, and small enough for one member."""
     if not program.members.pairing.pads:
         return [[i] for i in range(len(lengths))]
-    tokens = _token_counts(program.members.pairing.task, lengths)
+    tokens = token_counts(program.members.pairing.task, lengths)
     # On CUDA a loop over tokens takes as long for all lengths as for the longest.
     together = program.device.type == "cuda" and program.members.pairing.token_by_token
     buckets: list[list[int]] = []
@@ -84,7 +84,7 @@ def _buckets(program: Program, lengths: Sequence[int | None], rows: int) -> list
     return buckets
 
 
-def _token_counts(task: Task, lengths: Sequence[int | None]) -> list[int]:
+def token_counts(task: Task, lengths: Sequence[int | None]) -> list[int]:
     """Tokens per length; every task's grow linearly, so two of them tell all."""
     first, last = min(lengths, key=_number), max(lengths, key=_number)
     generator = torch.Generator().manual_seed(0)

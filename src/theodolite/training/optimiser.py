@@ -55,6 +55,10 @@ class Rule:
         row = {**asdict(self), "betas": list(self.betas)}
         return row if self.early_epsilon else {k: v for k, v in row.items() if k != "early_epsilon"}
 
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Rule:
+        return cls(**{**row, "betas": tuple(row["betas"])})
+
 
 ADAM = Rule(clip=None)
 

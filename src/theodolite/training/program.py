@@ -113,6 +113,12 @@ class Program:
         steps = CompiledSteps(self.members, self.optimiser, self.one_hot, _member_losses)
         return steps.kept(self._read(batch, 0, stop, compiled=True), 0, stop)
 
+    def prepare(self, batch: Batch) -> bool:
+        """Compile the step for batches like this, without taking it; whether there is a program then."""
+        assert self.compiled is not None, "its steps are not compiled"
+        stop = min(self.batching.chunk, len(self.members))
+        return self.compiled.prepare(self._read(batch, 0, stop, compiled=True), 0, stop)
+
     def keep(self, members: Tensor) -> None:
         """Only these members go on; the others cost nothing from here."""
         self.members.keep(members)
@@ -153,7 +159,7 @@ class Program:
         if (compiled or self._step.fixed_shapes) and pairing.pads:
             own, present = pad_to_step(own, pairing.most, _COARSE if compiled else _FINE)
         seen = (present,) if present is not None and pairing.takes_present else ()
-        return (own.inputs, own.targets, own.mask, *seen)
+        return tuple(tensor.contiguous() for tensor in (own.inputs, own.targets, own.mask, *seen))
 
     def _make_step(self) -> None:
         """Anew whenever the members or their chunks change: captured steps and leaves are those of before."""

@@ -22,8 +22,8 @@ from theodolite.measurement import seed_of
 from theodolite.nets.contract import Converging, Pondering
 from theodolite.nets.load import seeded
 from theodolite.tasks.contract import Batch, Task, TaskSpec
-from theodolite.training.earning import Compiling, Earning
-from theodolite.training.evaluation import Evaluation, evaluate
+from theodolite.training.earning import Ahead, Compiling, Earning
+from theodolite.training.evaluation import Evaluation, evaluate, token_counts
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Optimiser, Rates, Rule
 from theodolite.training.pairing import Pairing
@@ -146,7 +146,10 @@ class Session:
         self.program = Program(stacked, self.optimiser, batching, device)
         self._lengths = self._draw_lengths()
         self._spent, self._looked = 0.0, 0  # seconds of training since the last look, and when that was
-        self.earning = Earning(compiling, device.type, len(self._shapes()))
+        self.shapes = self._shapes()
+        self.earning = Earning(compiling, device.type, len(self.shapes))
+        self._ahead: Ahead | None = None
+        self._awaited = False
 
     @property
     def done(self) -> bool:
@@ -163,6 +166,8 @@ class Session:
     @property
     def note(self) -> str:
         """What takes time beside training: steps of every shape are compiled when it first comes."""
+        if self._awaited:
+            return "steps are being compiled beside"
         made = None if self.program.compiled is None else self.program.compiled.made
         shapes = self.earning.shapes
         return "" if made is None or made >= shapes or self.earning.settled else f"compiling steps, {made} of {shapes}"
@@ -250,6 +255,16 @@ class Session:
         self.program.train(batches, self.step + 1)
         self.step = stop
 
+    def compile_by(self, ahead: Ahead) -> None:
+        """Let other processes compile, if there are processors for them, and train on meanwhile."""
+        if ahead.processes:
+            self._ahead, self.earning.processes = ahead, ahead.processes
+
+    def leave(self) -> None:
+        """Nobody works for this session any more."""
+        if self._ahead is not None:
+            self._ahead.stop()
+
     def _consider_compiling(self) -> None:
         """By the time of the steps since the last look."""
         waited = time.perf_counter()
@@ -260,27 +275,41 @@ class Session:
         batching, left = self.program.batching, self.schedule.steps - self.step
         if not batching.batched or not steps or not left:
             return
+        if self._awaited:
+            assert self._ahead is not None
+            if self._ahead.finished:
+                self._awaited, self.earning.said = False, f"compiled from step {self.step} on"
+                self.program.run_as(replace(batching, compiled=True))
+            return
         if self.program.compiled is not None and self.program.compiled.refused is not None:
             self.earning.refused(self.program.compiled.refused)
             self.program.run_as(replace(batching, compiled=False))
             return
-        if not batching.compiled and self.earning.way == "auto" and self.earning.kept == 0:
-            batch = self.task.sample(
-                len(self.specs), self.schedule.batch, _longest(self.task), self._generator("kept", 0)
-            )
-            self.earning.kept = self.earning.shapes if self.program.compiled_before(batch) else 0
-        if (now := self.earning.compiles(batching.compiled, self.step, spent / steps, left)) != batching.compiled:
+        if not batching.compiled and self.earning.way == "auto" and self.earning.kept is None:
+            self.earning.kept = self._on_disk()
+        now = self.earning.compiles(batching.compiled, self.step, spent / steps, left)
+        if now and not batching.compiled and self._ahead is not None and self.earning.missing:
+            self._awaited, self.earning.said = True, "not compiled: the run ended before its programs were made"
+            self._ahead.begin()
+        elif now != batching.compiled:
             self.program.run_as(replace(batching, compiled=now))
 
-    def _shapes(self) -> set[int | None]:
-        """The numbers of tokens that steps are compiled for."""
-        lengths = self.task.spec.lengths
-        pairing = self.program.members.pairing
+    def _on_disk(self) -> int:
+        """How many of the programs, or none."""
+        draw = lambda length: self.task.sample(
+            len(self.specs), self.schedule.batch, length, self._generator("shape", 0)
+        )
+        return sum(self.program.compiled_before(draw(length)) for length in self.shapes)
+
+    def _shapes(self) -> list[int | None]:
+        """One length for each number of tokens that steps are compiled for."""
+        lengths, pairing = self.task.spec.lengths, self.program.members.pairing
         if lengths is None:
-            return {None}
-        tokens = [self.task.sample(1, 1, n, torch.Generator().manual_seed(0)).inputs.shape[2] for n in lengths]
-        low, high = tokens
-        return {compiled_tokens(n, pairing.most) if pairing.pads else n for n in range(low, high + 1)}
+            return [None]
+        all_lengths = list(range(lengths[0], lengths[1] + 1))
+        tokens = token_counts(self.task, all_lengths)
+        padded = [compiled_tokens(n, pairing.most) if pairing.pads else n for n in tokens]
+        return list(dict(zip(padded, all_lengths, strict=True)).values())
 
     def _look(self, over: bool) -> tuple[list[Look], list[tuple[int, Status]]]:
         """A first look at few rows; who seems to have solved it is confirmed by the last evaluation, not here."""
@@ -425,10 +454,6 @@ class Session:
         generator = torch.Generator().manual_seed(seed_of([self.seed, "lengths"]))
         drawn = torch.randint(lengths[0], lengths[1] + 1, (self.schedule.steps,), generator=generator)
         return list(drawn.tolist())
-
-
-def _longest(task: Task) -> int | None:
-    return None if task.spec.lengths is None else task.spec.lengths[1]
 
 
 def _exact(spec: TaskSpec, shown: Evaluation, row: int) -> float | None:
