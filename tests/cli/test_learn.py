@@ -27,6 +27,7 @@ FULL_FIELDS = {
     *("threshold", "unseen", "by_length", "trained_lengths", "steps", "steps_to_solve", "rates", "parameters"),
     *("state_size", "seconds", "device", "batching"),
     "converged",
+    "mean_steps",
 }
 
 HANGS = 300.0  # seconds after which something hangs, however busy the machine

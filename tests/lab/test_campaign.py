@@ -83,6 +83,7 @@ for number in range(kills):
     aim = 0 if number % 4 == 0 else run["steps"] * number // kills  # some before it trains at all
     child = start(halts=lambda news: news.step >= run["steps"] * (number + 1) // kills)
     while max(state()[1], default=0) < aim:
+        assert os.waitpid(child, os.WNOHANG)[0] == 0, "the command ended by itself"
         time.sleep(0.01)
     time.sleep(rng.uniform(0, 0.1))
     kill(child)
