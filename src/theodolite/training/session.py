@@ -269,7 +269,7 @@ class Session:
         """By the time of the steps since the last look."""
         waited = time.perf_counter()
         if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+            torch.cuda.current_stream(self.device).synchronize()  # others may be at work beside this group
         spent, steps = self._spent + time.perf_counter() - waited, self.step - self._looked
         self._spent, self._looked = 0.0, self.step
         batching, left = self.program.batching, self.schedule.steps - self.step
