@@ -20,6 +20,7 @@ from theodolite.lab.run_cells import net_of, place
 logger = logging.getLogger(__name__)
 
 _SPARE = 2  # processors left to those who train
+_BUSY = ("cpu",)  # devices on which every processor trains
 
 
 @dataclass
@@ -37,10 +38,11 @@ class CompileAhead:
 
     @property
     def processes(self) -> int:
-        """As many as there are processors to spare; 0 where the net is known to this process alone."""
-        if not isinstance(net_of(self.config, self.locations), str):
+        """As many as there are processors to spare: none where those are what trains, or where the net is known to
+        this process alone."""
+        if self.device.partition(":")[0] in _BUSY or not isinstance(net_of(self.config, self.locations), str):
             return 0
-        return max(0, min(len(self.lengths), len(os.sched_getaffinity(0)) - _SPARE))
+        return max(0, min(len(self.lengths), (os.cpu_count() or 1) - _SPARE))
 
     def begin(self) -> None:
         for first in range(self.processes):
