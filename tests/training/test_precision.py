@@ -56,10 +56,11 @@ def test_what_was_set_before_is_set_afterwards():
 
 def test_what_there_is_not_is_refused():
     with pytest.raises(BadInput, match="no precision 'fp8': use float32, tf32 or bf16"):
-        check_precision("fp8", CPU)
+        check_precision("fp8", "cpu")
     with pytest.raises(BadInput, match="tf32 is a mode of CUDA devices and this runs on cpu: use float32 or bf16"):
-        check_precision("tf32", CPU)
-    assert check_precision("bf16", CPU) == "bf16"
+        check_precision("tf32", "cpu")
+    assert check_precision("bf16", "cpu") == "bf16"
+    assert check_precision("tf32", "cuda:1") == "tf32"
 
 
 def test_scores_are_never_computed_in_fewer_digits():

@@ -14,7 +14,6 @@ from theodolite.bench.plan import Net, TrainingPlan, plan_training
 from theodolite.bench.settings import Evaluation, Saving, Training, merged
 from theodolite.bench.summary import flat, summarise
 from theodolite.bench.tracking import Board
-from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.instruments.state_size import state_size
 from theodolite.lab.campaign import Failure, Listener
@@ -105,7 +104,7 @@ def learn(
     for name in tasks_:
         _ = tasks[name]
     _positive("seeds", seeds)
-    check_precision(training.precision, resolve_device(running.device))
+    check_precision(training.precision, running.device)
     if saving.keep_weights and running.out is None:
         raise BadInput("weights are kept in the folder of the store: give out as well")
     if evaluation.checkpoint is not None:

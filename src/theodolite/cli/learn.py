@@ -60,7 +60,7 @@ def learn(
         int | None, _running(min=1, help="Members per batched call; 1 is the plain loop; else tried.")
     ] = None,
     compile: Annotated[
-        str, _running(help="Compile training steps: auto (where the run earns it), always or never.")
+        str, _running(help="Compile training steps: auto (on CUDA, where the run earns it), always or never.")
     ] = "auto",
     save_every: Annotated[float, _running(min=0, help="Seconds between checkpoints of what runs.")] = 20.0,
     fail_fast: Annotated[bool, _running("--fail-fast", help="Stop at the first cell that fails.")] = False,

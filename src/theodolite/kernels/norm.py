@@ -32,6 +32,7 @@ class _Norm(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         x, weight, _, ctx.epsilon = inputs
         ctx.save_for_backward(x, weight)
+        ctx.save_for_forward(x, weight)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -40,8 +41,22 @@ class _Norm(torch.autograd.Function):
         return *found, None
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        raise NotImplementedError("the kernel of layer norm has no forward-mode derivative: use float64")
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        """Written out: what asks for it is rare and small."""
+        x, weight = ctx.saved_tensors
+        along, along_weight, along_bias, _ = tangents
+        beside = lambda values: values.reshape(*weight.shape[:-1], *[1] * (x.dim() - weight.dim()), x.shape[-1])
+        centred = x - x.mean(dim=-1, keepdim=True)
+        scale = torch.rsqrt(centred.square().mean(dim=-1, keepdim=True) + ctx.epsilon)
+        standard = centred * scale
+        found = torch.zeros_like(x)
+        if along is not None:
+            moved = along - along.mean(dim=-1, keepdim=True)
+            moved = (moved - standard * (along * standard).mean(dim=-1, keepdim=True)) * scale
+            found = found + moved * beside(weight)
+        if along_weight is not None:
+            found = found + standard * beside(along_weight)
+        return found if along_bias is None else found + beside(along_bias)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, int]:

@@ -20,7 +20,6 @@ from theodolite.lab.run_cells import net_of, place
 logger = logging.getLogger(__name__)
 
 _SPARE = 2  # processors left to those who train
-_BUSY = ("cpu",)  # devices on which every processor trains
 
 
 @dataclass
@@ -38,9 +37,8 @@ class CompileAhead:
 
     @property
     def processes(self) -> int:
-        """As many as there are processors to spare: none where those are what trains, or where the net is known to
-        this process alone."""
-        if self.device.partition(":")[0] in _BUSY or not isinstance(net_of(self.config, self.locations), str):
+        """As many as there are processors to spare; none where the net is known to this process alone."""
+        if not isinstance(net_of(self.config, self.locations), str):
             return 0
         return max(0, min(len(self.lengths), (os.cpu_count() or 1) - _SPARE))
 
@@ -100,7 +98,7 @@ def fulfil(order: Mapping[str, Any]) -> int:
     program = Program(members, optimiser, Batching(chunk, batched=True, compiled=True), device)
     rows = Schedule.from_json(config["schedule"]).batch
     generator = torch.Generator(device)
-    with multiplying(check_precision(config.get("precision", "float32"), device), device):
+    with multiplying(check_precision(config.get("precision", "float32"), str(device)), device):
         return sum(program.prepare(pairing.task.sample(chunk, rows, n, generator)) for n in order["lengths"])
 
 

@@ -33,7 +33,7 @@ class Running:
     threads: int | None = None  # of each worker
     chunk: int | None = None  # members of one batched call, 1 being the plain loop; found by a short trial otherwise
     max_failures: int | None = None  # stop after so many failed cells
-    compile: str = "auto"  # training steps: where a run earns it, always or never
+    compile: str = "auto"  # training steps: on CUDA where a run earns it, always or never
 
     def __post_init__(self) -> None:
         check_engine(self.engine, self.device, self.workers, self.cluster)

@@ -152,7 +152,9 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
         MemberSpec(key, lineage(c).seed, Rates(c.config["lr"], c.config["weight_decay"])) for key, c in cells.items()
     ]
     compiling = check_compiling(group.settings.get("compile", "auto"))
-    precision = check_precision(config.get("precision", "float32"), device)
+    if compiling == "auto" and device.type == "cpu":
+        compiling = "never"  # a choice by the clock would cost rows that repeat bit for bit
+    precision = check_precision(config.get("precision", "float32"), str(device))
     session = Session(pairing, specs, schedule, rule, batching, device, compiling, precision)
     if compiling == "auto" and session.shapes and batching.batched:
         chunk, decays = min(batching.chunk, len(specs)), any(spec.rates.weight_decay for spec in specs)

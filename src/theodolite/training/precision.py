@@ -14,11 +14,12 @@ from theodolite.errors import BadInput
 Precision = Literal["float32", "tf32", "bf16"]
 
 
-def check_precision(name: str, device: torch.device) -> Precision:
+def check_precision(name: str, device: str) -> Precision:
+    """`device` is what was asked for, wherever that is."""
     if name not in get_args(Precision):
         raise BadInput(f"there is no precision '{name}': use {', '.join(get_args(Precision)[:-1])} or bf16")
-    if name == "tf32" and device.type != "cuda":
-        raise BadInput(f"tf32 is a mode of CUDA devices and this runs on {device.type}: use float32 or bf16")
+    if name == "tf32" and not device.startswith("cuda"):
+        raise BadInput(f"tf32 is a mode of CUDA devices and this runs on {device}: use float32 or bf16")
     return name  # pyright: ignore[reportReturnType]
 
 
