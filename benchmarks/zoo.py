@@ -30,7 +30,7 @@ def training(options: argparse.Namespace, device: torch.device) -> list[dict[str
     members = options.members or (256 if device.type == "cuda" else 32)
     rows = []
     for net in options.nets.split(","):
-        row = compare(net, options.size, members, device, options.seconds)
+        row = compare(net, options.size, members, device, options.seconds, ["loop"], ["float32"], None)
         rows.append(row)
         print(
             f"{net} ({row['parameters']} parameters): loop {row['loop']:.0f}/s, {row['batching']} "

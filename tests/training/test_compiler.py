@@ -145,7 +145,7 @@ def test_a_session_compiles_where_that_is_earned_and_says_so(folder, monkeypatch
     found = {}
     for way in ("auto", "never"):
         session = Session(pairing, members, schedule, Rule(), Batching(3, batched=True), torch.device("cpu"), way)
-        said = set()
+        said, finished = set(), []
         while not session.done:
             finished, _ = session.advance()
             said.add(session.note)

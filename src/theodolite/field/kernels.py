@@ -118,8 +118,8 @@ def _compiled() -> dict[str, Any]:
         inside = pair < batch
         step = tl.full([], 0, tl.int64) + batch  # a batch of 1 arrives as a constant
         a, b, out = a_ptr + pair, b_ptr + pair, out_ptr + pair
-        for i in tl.static_range(HEIGHT):
-            for j in tl.static_range(WIDTH):
+        for i in tl.static_range(HEIGHT):  # pyright: ignore[reportGeneralTypeIssues]
+            for j in tl.static_range(WIDTH):  # pyright: ignore[reportGeneralTypeIssues]
                 total = tl.zeros([BLOCK], dtype=tl.float64)
                 for k in tl.static_range(INNER):
                     x = tl.load(a + (i * INNER + k) * step, mask=inside, other=0.0)
