@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from theodolite.kernels import recurrence
+from theodolite.kernels.launch import fusing
 from theodolite.kernels.recurrence import Tiles
 from theodolite.nets import gru, lstm, rnn
 from timing import hardware
@@ -157,4 +158,5 @@ def captured_ms(run: Callable[[], object], replays: int = 10) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    with fusing():
+        main()

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import normalize, scaled_dot_product_attention
 
 from theodolite.kernels import attention, launch, scan
+from theodolite.kernels.launch import fusing
 from theodolite.nets import transformer
 from theodolite.nets.parts import scan as chunked
 from timing import hardware
@@ -225,4 +226,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with fusing():
+        main()

@@ -22,6 +22,7 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from theodolite.kernels import controller, stack, tape
 from theodolite.kernels.controller import Tiling
+from theodolite.kernels.launch import fusing
 from theodolite.nets import nets, stack_rnn, tape_rnn
 from timing import hardware
 
@@ -197,4 +198,5 @@ def captured_ms(run: Callable[[], object], replays: int = 3) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    with fusing():
+        main()

@@ -73,7 +73,7 @@ def refusal(cell: str) -> str:
     (first,) = torch.autograd.grad(LAYERS[cell](FEATURES, 4)(x).square().sum(), x, create_graph=True)
     try:
         first.sum().backward()
-    except NotImplementedError as error:
+    except RuntimeError as error:
         return str(error)
     return "nothing"
 

@@ -87,6 +87,16 @@ def test_compiled_steps_give_the_weights_of_plain_ones(net, tmp_path, monkeypatc
         torch.testing.assert_close(found[0][name], found[1][name], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("net", [net for net in NETS if nets[net].kind == "sequence"])
+def test_outside_training_a_net_has_a_second_derivative(net):
+    module = fitting(net).build(0).to(CUDA)
+    x = torch.rand(2, 5, RECALL.spec.features, device=CUDA, requires_grad=True)
+    (slope,) = torch.autograd.grad(module(x).square().sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(slope.square().sum(), x)
+    assert second.isfinite().all()
+    assert second.abs().max() > 0
+
+
 @pytest.mark.parametrize("net", NETS)
 def test_weights_are_those_of_the_cpu(net):
     pairing = fitting(net)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from theodolite.kernels.launch import declare, members_first, precision
+from theodolite.kernels.launch import FirstDerivative, declare, members_first, precision
 from theodolite.kernels.strides import laid_out, tile, with_members
 
 
@@ -72,20 +72,12 @@ class _Attend(torch.autograd.Function):
         return found, (0, 0)
 
 
-class _Gradient(torch.autograd.Function):
+class _Gradient(FirstDerivative):
     """At queries, keys and values, (…, batch, token, head, width) each."""
 
     @staticmethod
     def forward(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
         return _backward(*inputs)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> None:
-        raise NotImplementedError("fused attention has no second derivative: ask for it on the CPU or in float64")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, tuple[int, int, int]]:

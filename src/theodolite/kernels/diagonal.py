@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from theodolite.kernels.launch import declare, members_first
+from theodolite.kernels.launch import FirstDerivative, NoSecondDerivative, declare, members_first
 from theodolite.kernels.strides import tile
 
 
@@ -34,7 +34,7 @@ class _Respond(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         if ctx.reverse:
-            raise NotImplementedError("the fused system has no second derivative: ask for it on the CPU or in float64")
+            raise NoSecondDerivative
         x, a, b, c, d = ctx.saved_tensors
         at_x = _Respond.apply(gradients[0], a, b, c, d, True) if ctx.needs_input_grad[0] else None
         sums: Any = _Sums.apply(gradients[0], x, a, b)
@@ -47,20 +47,12 @@ class _Respond(torch.autograd.Function):
         return _Respond.apply(*members_first(info, in_dims, *args)), 0
 
 
-class _Sums(torch.autograd.Function):
+class _Sums(FirstDerivative):
     """Σ g h and Σ g ∂h/∂a, (…, 2, channel, state) each: real and imaginary parts."""
 
     @staticmethod
     def forward(*inputs: Any) -> tuple[Tensor, Tensor]:
         return _sums(*inputs)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> None:
-        raise NotImplementedError("the fused system has no second derivative: ask for it on the CPU or in float64")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, tuple[int, int]]:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 _TRACED: ContextVar[bool] = ContextVar("traced", default=False)
+_FUSING: ContextVar[bool] = ContextVar("fusing", default=False)
 _LIBRARY = torch.library.Library("theodolite", "DEF")
 
 
@@ -32,10 +33,22 @@ def interpreted() -> bool:
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
+@contextmanager
+def fusing() -> Iterator[None]:
+    """Kernels may stand in for torch's operations inside: where nothing is differentiated twice, as in training.
+    Elsewhere nets are plain operations, with derivatives of every order."""
+    token = _FUSING.set(True)
+    try:
+        yield
+    finally:
+        _FUSING.reset(token)
+
+
 def usable(*tensors: Tensor) -> bool:
-    """Whether kernels take these: float32, or lower under autocast, on a device that runs Triton."""
+    """Whether kernels take these: where they may (`fusing`), float32, or lower under autocast, on a device that runs
+    Triton."""
     kind = tensors[0].device.type
-    on_chip = kind == "cuda" or (kind == "cpu" and interpreted())
+    on_chip = (kind == "cuda" and _FUSING.get()) or (kind == "cpu" and interpreted())
     return on_chip and all(t.dtype in (torch.float32, torch.bfloat16) for t in tensors) and _present()
 
 
@@ -74,6 +87,24 @@ def declare(schema: str, run: Callable[..., Any], shapes: Callable[..., Any]) ->
         _LIBRARY.impl(name, on_its_device, kind)
     torch.library.register_fake(f"theodolite::{name}", shapes, lib=_LIBRARY)
     return getattr(torch.ops.theodolite, name).default
+
+
+class FirstDerivative(torch.autograd.Function):
+    """A gradient that a kernel gives. Kernels run where nothing is differentiated twice (`fusing`); who does so all the
+    same is told, rather than given a derivative that lacks this part."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        raise NoSecondDerivative
+
+
+class NoSecondDerivative(RuntimeError):
+    def __init__(self) -> None:
+        super().__init__("kernels of training have no second derivative: differentiate outside `fusing`, or in float64")
 
 
 def members_first(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from theodolite.kernels.launch import declare, members_first
+from theodolite.kernels.launch import FirstDerivative, declare, members_first
 
 _NUMBERS = 4096  # of a program's rows
 
@@ -63,7 +63,7 @@ class _Norm(torch.autograd.Function):
         return _Norm.apply(*members_first(info, in_dims, *args)), 0
 
 
-class _Gradient(torch.autograd.Function):
+class _Gradient(FirstDerivative):
     """At x, the weights and the biases."""
 
     @staticmethod
@@ -72,14 +72,6 @@ class _Gradient(torch.autograd.Function):
             _rows(gradient, weight), _rows(x, weight), weight.reshape(-1, x.shape[-1]), epsilon
         )
         return of_x.view(x.shape), of_weight.sum(dim=1).view(weight.shape), of_bias.sum(dim=1).view(weight.shape)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> None:
-        raise NotImplementedError("the kernel of layer norm has no second derivative: use float64")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, tuple[int, int, int]]:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from theodolite.kernels.launch import declare, members_first, precision
+from theodolite.kernels.launch import FirstDerivative, declare, members_first, precision
 from theodolite.kernels.product import batched_product
 
 Cell = Literal["tanh", "relu", "lstm", "gru"]
@@ -24,7 +24,6 @@ _MODULES = {"tanh": "elman", "relu": "elman", "lstm": "lstm", "gru": "gru"}
 _GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
 _KEPT = {"tanh": 0, "relu": 0, "lstm": 5, "gru": 4}  # what the gradient needs of a token beside its state, in widths
 _RESIDENT, _ALIGNED = 32, 32  # the largest width whose weights stay on the chip, and what wider ones are filled up to
-_ONCE = "the kernels of recurrences have no"
 
 
 @dataclass(frozen=True)
@@ -102,15 +101,11 @@ class _OverTime(torch.autograd.Function):
         return entering_grad, entering_grad.sum(dim=(-3, -2), dtype=across.dtype), across_grad, None, None, None
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        raise NotImplementedError(f"{_ONCE} forward-mode derivative: use float64, which runs the loop over tokens")
-
-    @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
         return _OverTime.apply(*members_first(info, in_dims, *args)), (0, 0)
 
 
-class _Backward(torch.autograd.Function):
+class _Backward(FirstDerivative):
     """The gradients at what enters and at `across`."""
 
     @staticmethod
@@ -121,14 +116,6 @@ class _Backward(torch.autograd.Function):
         given_grad = given_grad if cell == "gru" else entering_grad
         before, after = states[..., :-1, :, :].flatten(-3, -2), given_grad[..., 1:, :, :].flatten(-3, -2)
         return entering_grad, _product(before.mT, after, multiplied).mT.to(across.dtype)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        raise NotImplementedError(f"{_ONCE} second derivative: use float64, which runs the loop over tokens")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from theodolite.kernels.launch import declare, members_first
+from theodolite.kernels.launch import FirstDerivative, declare, members_first
 from theodolite.kernels.strides import laid_out, tile, with_members
 
 
@@ -67,20 +67,12 @@ class _Recur(torch.autograd.Function):
         return _Recur.apply(*members_first(info, in_dims, *args)), (0, 0)
 
 
-class _Gradient(torch.autograd.Function):
+class _Gradient(FirstDerivative):
     """At queries, at keys and at β (v − kᵀαS) of every step, (…, batch, token, head, width) each."""
 
     @staticmethod
     def forward(*inputs: Any) -> tuple[Tensor, Tensor, Tensor]:
         return _backward(*inputs)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> None:
-        raise NotImplementedError("the fused scan has no second derivative: ask for it on the CPU or in float64")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, tuple[int, int, int]]:

@@ -67,7 +67,7 @@ class _OverTime(torch.autograd.Function):
         return _OverTime.apply(*launch.members_first(info, in_dims, *args)), (0, 0, 0, 0)
 
 
-class _Backward(torch.autograd.Function):
+class _Backward(launch.FirstDerivative):
     """The gradients at what enters and at the weights."""
 
     @staticmethod
@@ -90,14 +90,6 @@ class _Backward(torch.autograd.Function):
         crossed = torch.cat((over_tokens(after, before, precision), over_tokens(after, tops, precision)), dim=-1)
         found = entered, crossed, over_tokens(headed, before, precision), headed.sum(dim=(1, 2))
         return tuple(each.reshape(*grad.shape[:-3], *each.shape[1:]) for each in found)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        raise NotImplementedError("the kernels of stacks have no second derivative: use float64, which has")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:

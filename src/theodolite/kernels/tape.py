@@ -89,7 +89,7 @@ class _OverTime(torch.autograd.Function):
         return _OverTime.apply(*launch.members_first(info, in_dims, *args)), (0,) * len(KEPT)
 
 
-class _Backward(torch.autograd.Function):
+class _Backward(launch.FirstDerivative):
     """The gradients at what enters and at the weights."""
 
     @staticmethod
@@ -131,14 +131,6 @@ class _Backward(torch.autograd.Function):
             found += [torch.empty_like(each) for each in weights[2:]]
             found += [wrote.new_empty(wrote.shape[0], 0, 0), wrote.new_empty(wrote.shape[0], 0)]
         return tuple(each.reshape(*grad.shape[:-3], *each.shape[1:]) for each in found)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        raise NotImplementedError("the kernels of tapes have no second derivative: use float64, which has")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:

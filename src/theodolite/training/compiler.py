@@ -29,7 +29,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from theodolite.kernels.launch import tracing
+from theodolite.kernels.launch import fusing, tracing
 from theodolite.kernels.product import with_products
 
 logger = logging.getLogger(__name__)
@@ -115,14 +115,15 @@ def _traced(function: Callable[..., None], tensors: Sequence[Tensor]) -> tuple[t
         return ()
 
     try:
-        with tracing():
+        with tracing(), fusing():
             graph = make_fx(traced, tracing_mode="fake", _allow_non_fake_inputs=True)(*tensors)
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
         raise CannotCompile(_reason(error)) from error
     constants = _lifted(graph)
-    return with_products(graph), constants
+    with fusing():
+        return with_products(graph), constants
 
 
 def _lifted(graph: torch.fx.GraphModule) -> list[Tensor]:

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from theodolite.errors import NotEnoughMemory
+from theodolite.kernels.launch import fusing
 from theodolite.tasks.contract import Batch
 from theodolite.training.compiled_step import CompiledSteps
 from theodolite.training.cuda_graphs import Tensors
@@ -85,7 +86,7 @@ class Program:
             read = pairing.feed(inputs[start:stop], self.one_hot)
             seen = None if present is None else present[start:stop]
             try:
-                with torch.no_grad():
+                with torch.no_grad(), fusing():
                     if self.batching.batched:
                         weights = {n: p[start:stop] for n, p in self.members.parameters.items()}
                         found = self.members.outputs(weights, start, stop, read, seen)

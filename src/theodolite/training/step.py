@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from theodolite.kernels.launch import fusing
 from theodolite.training.cuda_graphs import CapturedSteps, Tensors
 from theodolite.training.optimiser import Corrections, Optimiser, Pace
 
@@ -65,9 +66,10 @@ class Step:
             self.captured.run((start, stop), batches, lambda held: self._run(held, start, stop))
 
     def _run(self, batches: Sequence[Tensors], start: int, stop: int) -> None:
-        for batch in batches:
-            if self._compiled is None or not self._compiled(batch, start, stop, self._number):
-                self._run_one(batch, start, stop)
+        with fusing():
+            for batch in batches:
+                if self._compiled is None or not self._compiled(batch, start, stop, self._number):
+                    self._run_one(batch, start, stop)
 
     def _run_one(self, batch: Tensors, start: int, stop: int) -> None:
         gradients = self._gradients(batch, start, stop)
