@@ -93,7 +93,7 @@ class _OverTime(torch.autograd.Function):
         ctx.save_for_backward(across, states, kept)
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grad_outputs: Tensor | None) -> tuple[Tensor | None, ...]:
         if grad_outputs[0] is None:
             return (None,) * 6
         across, states, kept = ctx.saved_tensors
