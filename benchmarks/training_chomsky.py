@@ -17,10 +17,11 @@ from theodolite.claims.tables.chomsky import LONGEST, RATES, SHAPES, TASK_ARGS, 
 from theodolite.claims.tables.trained import RULE
 from theodolite.nets.size import count_parameters
 from theodolite.tasks import make_task
+from theodolite.training.group import MemberSpec, Schedule
 from theodolite.training.optimiser import Rates
 from theodolite.training.pairing import pair
 from theodolite.training.program import Batching
-from theodolite.training.session import MemberSpec, Schedule, Session
+from theodolite.training.session import Session
 from timing import synchronise
 from training_peers import one_line
 

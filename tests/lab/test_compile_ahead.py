@@ -13,9 +13,10 @@ from theodolite.lab import compile_ahead
 from theodolite.lab.compile_ahead import CompileAhead
 from theodolite.lab.work import paired
 from theodolite.tasks import make_task
+from theodolite.training.group import MemberSpec, Schedule
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.program import Batching
-from theodolite.training.session import MemberSpec, Schedule, Session
+from theodolite.training.session import Session
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler on a CPU")
 
@@ -38,21 +39,21 @@ def test_a_group_trains_on_and_takes_them_up_when_they_are_there(plan, tmp_path)
     pairing = paired(config, plan.locations)
     members = [MemberSpec(cell.key, cell.seed, Rates(1e-2)) for cell in plan.cells]
     session = Session(pairing, members, SCHEDULE, Rule(), Batching(3, batched=True), torch.device("cpu"), "auto")
-    ahead = CompileAhead(config, plan.locations, "cpu", 3, False, session.shapes)
+    ahead = CompileAhead(config, plan.locations, "cpu", 3, False, session.compiling.lengths)
     assert ahead.processes == 1
-    session.compile_by(ahead)
+    session.compiling.compile_by(ahead)
     notes, programs = [], 0
     while not session.done:
         session.advance()
         notes.append(session.note)
-        programs = programs or session._on_disk()
+        programs = programs or session.compiling.on_disk(session.program, session.like_a_step)
         until = time.monotonic() + 120
         while session.note == "steps are being compiled beside" and not ahead.finished and time.monotonic() < until:
             time.sleep(0.2)
-    session.leave()
+    session.compiling.leave()
     assert "steps are being compiled beside" in notes
-    assert session.earning.said is not None
-    assert session.earning.said.startswith(("compiled from step 60 on", "not compiled after step"))
+    assert session.compiling.said is not None
+    assert session.compiling.said.startswith(("compiled from step 60 on", "not compiled after step"))
     assert programs == 1, "the other process compiled something else"
     assert len(list((tmp_path / "steps").glob("*.bin"))) == 1
 

@@ -9,8 +9,8 @@ from theodolite.lab import ends, work
 from theodolite.lab.running import Running
 from theodolite.lab.work import Context
 from theodolite.tasks.contract import make_task
+from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rates, Rule
-from theodolite.training.session import Schedule
 
 SHORT = Schedule(40, batch=8, every=20, rows=4, unseen=(6,), to_the_end=True, grows=True)
 RATES = [Rates(1e-2), Rates(3e38), Rates(1e-3)]  # one diverges at once

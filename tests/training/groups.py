@@ -7,10 +7,11 @@ import json
 import torch
 
 from theodolite.tasks.contract import make_task
+from theodolite.training.group import Finished, Look, MemberSpec, Schedule
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, pair
 from theodolite.training.program import Batching
-from theodolite.training.session import Finished, Look, MemberSpec, Schedule, Session
+from theodolite.training.session import Session
 
 from .plain import CPU, LOOP
 

@@ -12,10 +12,11 @@ from tests.training.plain import batches, program, weights
 from theodolite.tasks import make_task
 from theodolite.training import compiler
 from theodolite.training.compiler import CannotCompile, compile_function
+from theodolite.training.group import MemberSpec, Schedule
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import pair
 from theodolite.training.program import Batching
-from theodolite.training.session import MemberSpec, Schedule, Session
+from theodolite.training.session import Session
 
 PLAIN, COMPILED = Batching(2, batched=True), Batching(2, batched=True, compiled=True)
 RATES = [Rates(1e-2, 0.1), Rates(3e-3, 0.0)]
@@ -151,8 +152,8 @@ def test_a_session_compiles_where_that_is_earned_and_says_so(folder, monkeypatch
             said.add(session.note)
         found[way] = finished
         if way == "auto":
-            assert session.earning.said is not None
-            assert session.earning.said.startswith(("compiled from step 20 on", "not compiled after step"))
+            assert session.compiling.said is not None
+            assert session.compiling.said.startswith(("compiled from step 20 on", "not compiled after step"))
             assert said <= {"", "compiling steps, 0 of 1"}
     for ours, theirs in zip(found["auto"], found["never"], strict=True):
         assert ours.key == theirs.key

@@ -11,10 +11,10 @@ from theodolite.device import cpu_threads
 from theodolite.errors import BadInput
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
 from theodolite.training import session as module
+from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rule
 from theodolite.training.pairing import pair
 from theodolite.training.program import Batching, Program
-from theodolite.training.session import Schedule
 
 from . import user_nets
 from .groups import BATCHINGS, CHECK, EASY, MLP, RNN, SQUARE, make, run, same, specs

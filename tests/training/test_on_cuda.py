@@ -11,11 +11,12 @@ from theodolite.errors import NotEnoughMemory
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
 from theodolite.nets import nets
 from theodolite.tasks.contract import make_task
+from theodolite.training.group import MemberSpec, Schedule
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, pair
 from theodolite.training.program import Batching
-from theodolite.training.session import MemberSpec, Schedule, Session
+from theodolite.training.session import Session
 from theodolite.training.trial import agreement, try_sizes
 
 from . import user_nets

@@ -18,11 +18,12 @@ from torch import Tensor, nn
 from tests.each import each
 from theodolite.errors import BadInput
 from theodolite.tasks.contract import Batch, TaskSpec, make_task
+from theodolite.training.group import MemberSpec, Schedule
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import pair
 from theodolite.training.program import Batching
-from theodolite.training.session import MemberSpec, Schedule, Session, spread
+from theodolite.training.session import Session, spread
 
 from .groups import BATCHINGS, EASY, MLP, RNN, SQUARE, make, run, specs
 from .plain import CPU

@@ -24,10 +24,10 @@ from theodolite.lab.work import Context, weights_name
 from theodolite.measurement import canonical
 from theodolite.nets.size import parse_budget
 from theodolite.tasks.contract import make_task, tasks
+from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, task_sizes
 from theodolite.training.precision import check_precision
-from theodolite.training.session import Schedule
 
 if TYPE_CHECKING:
     import pandas

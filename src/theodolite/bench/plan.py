@@ -17,9 +17,9 @@ from theodolite.lab.work import check_weights
 from theodolite.nets.contract import nets
 from theodolite.nets.size import fit_budget
 from theodolite.tasks.contract import Task
+from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, pair, task_sizes
-from theodolite.training.session import Schedule
 
 Net = str | Callable[..., Any]
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from theodolite.bench.plan import training_cells
 from theodolite.lab.cell import Cell, Row
 from theodolite.tasks.contract import make_task
-from theodolite.training.session import Schedule
+from theodolite.training.group import Schedule
 
 Name = TypeVar("Name", bound=Hashable)
 

@@ -84,11 +84,11 @@ def fulfil(order: Mapping[str, Any]) -> int:
 
     from theodolite.device import resolve_device
     from theodolite.lab.work import paired
+    from theodolite.training.group import Schedule
     from theodolite.training.members import Members
     from theodolite.training.optimiser import Optimiser, Rates, Rule
     from theodolite.training.precision import check_precision, multiplying
     from theodolite.training.program import Batching, Program
-    from theodolite.training.session import Schedule
 
     config, chunk, device = order["config"], order["chunk"], resolve_device(order["device"])
     pairing = paired(config, {place(config): order["location"]})

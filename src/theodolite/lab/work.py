@@ -26,18 +26,12 @@ from theodolite.measurement import Provenance, canonical
 from theodolite.tasks.contract import make_task
 from theodolite.training.compiler import send_workers_home
 from theodolite.training.earning import check_compiling
+from theodolite.training.group import Finished, Look, MemberSpec, Schedule
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, pair
 from theodolite.training.precision import check_precision
 from theodolite.training.program import Batching
-from theodolite.training.session import (
-    Finished,
-    Look,
-    MemberSpec,
-    Schedule,
-    Session,
-    recorded_batching,
-)
+from theodolite.training.session import Session, recorded_batching
 from theodolite.training.trial import Trial, try_sizes
 
 logger = logging.getLogger(__name__)
@@ -156,9 +150,10 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
         compiling = "never"  # a choice by the clock would cost rows that repeat bit for bit
     precision = check_precision(config.get("precision", "float32"), str(device))
     session = Session(pairing, specs, schedule, rule, batching, device, compiling, precision)
-    if compiling == "auto" and session.shapes and batching.batched:
+    if compiling == "auto" and session.compiling.lengths and batching.batched:
         chunk, decays = min(batching.chunk, len(specs)), any(spec.rates.weight_decay for spec in specs)
-        session.compile_by(CompileAhead(config, context.locations, str(device), chunk, decays, session.shapes))
+        ahead = CompileAhead(config, context.locations, str(device), chunk, decays, session.compiling.lengths)
+        session.compiling.compile_by(ahead)
     if state is not None:
         session.restore(*state)
     if continued and session.early:
@@ -188,7 +183,7 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
             yield Update(group.id, session.step, live, rows, news, checkpoint, done=session.done, note=session.note)
         if stop:
             break
-    session.leave()
+    session.compiling.leave()
     send_workers_home()
 
 
@@ -232,7 +227,7 @@ def _row(one: Finished, cell: Cell, group: Group, context: Context, session: Ses
         "seconds": one.seconds,
         "device": device_name(session.device),
         "batching": one.batching,
-        "compilation": session.earning.said,
+        "compilation": session.compiling.said,
         "precision": session.precision,
         "group": group.id,
         "members": len(group.cells),

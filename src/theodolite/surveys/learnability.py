@@ -20,8 +20,8 @@ from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 from theodolite.tasks.contract import Task, make_task, tasks
+from theodolite.training.group import Schedule
 from theodolite.training.pairing import task_sizes
-from theodolite.training.session import Schedule
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 from theodolite.tasks.contract import Task, make_task
+from theodolite.training.group import Schedule
 from theodolite.training.pairing import task_sizes
-from theodolite.training.session import Schedule
 
 _EXPRESS, _SIGNAL = "express", "target-signal"
 _QUESTION = "Does it learn all that it can express?"

@@ -10,8 +10,8 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import asdict, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,94 +19,24 @@ from torch import Tensor
 from theodolite.device import cpu_threads
 from theodolite.errors import BadInput
 from theodolite.measurement import seed_of
-from theodolite.nets.contract import Converging, Pondering
 from theodolite.nets.load import seeded
-from theodolite.tasks.contract import Batch, Task, TaskSpec
-from theodolite.training.earning import Ahead, Compiling, Earning
-from theodolite.training.evaluation import Evaluation, evaluate, token_counts
+from theodolite.tasks.contract import Batch, Task
+from theodolite.training.compile_choice import CompileChoice
+from theodolite.training.earning import Compiling
+from theodolite.training.evaluation import Evaluation, evaluate
+from theodolite.training.group import Finished, Look, MemberSpec, Schedule
 from theodolite.training.members import Members
-from theodolite.training.optimiser import Optimiser, Rates, Rule
+from theodolite.training.optimiser import Optimiser, Rule
+from theodolite.training.outcome import Status, inside, scores
 from theodolite.training.pairing import Pairing
 from theodolite.training.precision import Precision, multiplying
-from theodolite.training.program import Batching, Program, compiled_tokens
+from theodolite.training.program import Batching, Program
 
-Status = Literal["solved", "unsolved", "diverged"]
 _BLOCK = 16  # steps drawn at once
 _CHECKED = 8  # lengths looked at while training
 _TRAINED = 40  # lengths of the training range in the last evaluation
 _RECOMPILE_BELOW = 0.35  # and compiled ones, which take far longer, when so few are left
 _RECAPTURE_BELOW = 0.75  # captured steps are made anew, which takes seconds, when this share of their members is left
-
-
-@dataclass(frozen=True)
-class MemberSpec:
-    """What one member has of its own."""
-
-    key: str
-    seed: int
-    rates: Rates
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """What all members of a group share: fresh data in every step, a look every `every` steps.
-
-    `rows` are drawn per length in the last evaluation, four times as many over all lengths of training as in a look.
-    `unseen` lengths are only ever evaluated. `to_the_end`: solved members train on. A schedule that `grows` can be made
-    longer: its draws do not depend on `steps`, and where it ends is kept for a longer one to go on from.
-    """
-
-    steps: int
-    batch: int = 64
-    every: int = 100
-    rows: int = 32
-    unseen: tuple[int, ...] = ()
-    to_the_end: bool = False
-    grows: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("batch", "every", "rows"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.steps < 0:
-            raise BadInput(f"the number of steps must be 0 or more, not {self.steps}")
-        if self.grows and not (self.to_the_end and self.steps % self.every == 0):
-            raise BadInput(
-                f"a training that may grow goes to the end and ends with a look: {self.steps} steps are no multiple of "
-                f"{self.every}"
-                if self.to_the_end
-                else "a training that may grow goes to the end: set to_the_end"
-            )
-
-    def to_json(self) -> dict[str, Any]:
-        """As stores have it in the configuration of a cell: what cannot grow is not named so."""
-        row = {**asdict(self), "unseen": list(self.unseen)}
-        return row if self.grows else {k: v for k, v in row.items() if k != "grows"}
-
-    @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> Schedule:
-        return cls(**{**row, "unseen": tuple(row["unseen"])})
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A member that is done. `result` is plain JSON and depends on the configuration, device and grouping alone."""
-
-    key: str
-    result: dict[str, Any]
-    seconds: float
-    batching: str
-    weights: dict[str, Tensor]
-
-
-@dataclass(frozen=True)
-class Look:
-    """One member at one evaluation."""
-
-    key: str
-    step: int
-    loss: float | None
-    score: float
 
 
 class Session:
@@ -141,15 +71,9 @@ class Session:
         modules = [pairing.build(m.seed) for m in self.specs]
         stacked = Members(pairing, modules, device, batching.batched)
         self.optimiser = Optimiser(rule, [m.rates for m in self.specs], stacked.parameters)
-        if compiling == "always" and batching.batched:
-            batching = replace(batching, compiled=True)
-        self.program = Program(stacked, self.optimiser, batching, device)
+        self.compiling = CompileChoice(compiling, pairing, device)
+        self.program = Program(stacked, self.optimiser, self.compiling.begin(batching), device)
         self._lengths = self._draw_lengths()
-        self._spent, self._looked = 0.0, 0  # seconds of training since the last look, and when that was
-        self.shapes = self._shapes()
-        self.earning = Earning(compiling, device.type, len(self.shapes))
-        self._ahead: Ahead | None = None
-        self._awaited = False
 
     @property
     def done(self) -> bool:
@@ -165,12 +89,8 @@ class Session:
 
     @property
     def note(self) -> str:
-        """What takes time beside training: steps of every shape are compiled when it first comes."""
-        if self._awaited:
-            return "steps are being compiled beside"
-        made = None if self.program.compiled is None else self.program.compiled.made
-        shapes = self.earning.shapes
-        return "" if made is None or made >= shapes or self.earning.settled else f"compiling steps, {made} of {shapes}"
+        """What takes time beside training."""
+        return self.compiling.note(self.program)
 
     def advance(self) -> tuple[list[Finished], list[Look]]:
         """Train to the end of the next block; look at the members where that is due; hand over those that are done."""
@@ -182,13 +102,13 @@ class Session:
             finished: list[Finished] = []
             if self.step < self.schedule.steps and not self._owes_look:
                 self._train_block()
-                self._spent += time.perf_counter() - started
+                self.compiling.trained(time.perf_counter() - started)
             over = self.step >= self.schedule.steps
             self._owes_look = over and self.schedule.grows
             if self._owes_look:
                 self.end = self.state()
             if over or self.step % self.schedule.every == 0:
-                self._consider_compiling()
+                self._choose_compiling()
                 looks, done = self._look(over)
                 self._charge(started)
                 started = time.perf_counter()
@@ -255,61 +175,14 @@ class Session:
         self.program.train(batches, self.step + 1)
         self.step = stop
 
-    def compile_by(self, ahead: Ahead) -> None:
-        """Let other processes compile, if there are processors for them, and train on meanwhile."""
-        if ahead.processes:
-            self._ahead, self.earning.processes = ahead, ahead.processes
+    def _choose_compiling(self) -> None:
+        chosen = self.compiling.at_look(self.program, self.step, self.schedule.steps - self.step, self.like_a_step)
+        if chosen != self.program.batching:
+            self.program.run_as(chosen)
 
-    def leave(self) -> None:
-        """Nobody works for this session any more."""
-        if self._ahead is not None:
-            self._ahead.stop()
-
-    def _consider_compiling(self) -> None:
-        """By the time of the steps since the last look."""
-        waited = time.perf_counter()
-        if self.device.type == "cuda":
-            torch.cuda.current_stream(self.device).synchronize()  # others may be at work beside this group
-        spent, steps = self._spent + time.perf_counter() - waited, self.step - self._looked
-        self._spent, self._looked = 0.0, self.step
-        batching, left = self.program.batching, self.schedule.steps - self.step
-        if not batching.batched or not steps or not left:
-            return
-        if self._awaited:
-            assert self._ahead is not None
-            if self._ahead.finished:
-                self._awaited, self.earning.said = False, f"compiled from step {self.step} on"
-                self.program.run_as(replace(batching, compiled=True))
-            return
-        if self.program.compiled is not None and self.program.compiled.refused is not None:
-            self.earning.refused(self.program.compiled.refused)
-            self.program.run_as(replace(batching, compiled=False))
-            return
-        if not batching.compiled and self.earning.way == "auto" and self.earning.kept is None:
-            self.earning.kept = self._on_disk()
-        now = self.earning.compiles(batching.compiled, self.step, spent / steps, left)
-        if now and not batching.compiled and self._ahead is not None and self.earning.missing:
-            self._awaited, self.earning.said = True, "not compiled: the run ended before its programs were made"
-            self._ahead.begin()
-        elif now != batching.compiled:
-            self.program.run_as(replace(batching, compiled=now))
-
-    def _on_disk(self) -> int:
-        """How many of the programs, or none."""
-        draw = lambda length: self.task.sample(
-            len(self.specs), self.schedule.batch, length, self._generator("shape", 0)
-        )
-        return sum(self.program.compiled_before(draw(length)) for length in self.shapes)
-
-    def _shapes(self) -> list[int | None]:
-        """One length for each number of tokens that steps are compiled for."""
-        lengths, pairing = self.task.spec.lengths, self.program.members.pairing
-        if lengths is None:
-            return [None]
-        all_lengths = list(range(lengths[0], lengths[1] + 1))
-        tokens = token_counts(self.task, all_lengths)
-        padded = [compiled_tokens(n, pairing.most) if pairing.pads else n for n in tokens]
-        return list(dict(zip(padded, all_lengths, strict=True)).values())
+    def like_a_step(self, length: int | None) -> Batch:
+        """A batch in the shape of one that is trained on."""
+        return self.task.sample(len(self.specs), self.schedule.batch, length, self._generator("shape", 0))
 
     def _look(self, over: bool) -> tuple[list[Look], list[tuple[int, Status]]]:
         """A first look at few rows; who seems to have solved it is confirmed by the last evaluation, not here."""
@@ -356,7 +229,7 @@ class Session:
                 status = "solved" if confirmed[row] else "unsolved"
             if status == "solved":
                 self.solved.setdefault(key, self.step)
-            result = self._result(key, row, status, trained, unseen) | self._inside(last, row)
+            result = self._result(key, row, status, last, trained, unseen)
             if self.step < self.schedule.steps:
                 self.early[key] = result
             finished.append(Finished(key, result, 0.0, str(self.program.batching), last.members.state(row)))
@@ -370,47 +243,18 @@ class Session:
         key: str,
         row: int,
         status: Status,
+        last: Program,
         trained: Evaluation,
         unseen: Evaluation | None,
     ) -> dict[str, Any]:
-        spec = self.task.spec
-        by_length = []
-        for shown in (trained, unseen):
-            if shown is not None and spec.lengths is not None:
-                by_length += [list(pair) for pair in zip(shown.lengths, shown.scores[row].tolist(), strict=True)]
-        diverged = status == "diverged"
         return {
-            "status": status,
-            "score": spec.score,
-            "accuracy": None if diverged else float(trained.mean[row]),
-            "unseen": None if diverged or unseen is None else float(unseen.mean[row]),
-            "exact": None if diverged else _exact(spec, trained, row),
-            "unseen_exact": None if diverged or unseen is None else _exact(spec, unseen, row),
-            "by_length": [] if diverged else by_length,
-            "trained_lengths": None if spec.lengths is None else list(spec.lengths),
-            "chance": spec.chance,
-            "threshold": spec.solved,
+            **scores(self.task.spec, status, row, trained, unseen),
             "steps": self.step,
             "solved_at": self.solved.get(key) if status == "solved" else None,
             "curve": self.curves[key],
             "parameters": self.program.members.parameter_count,
+            **inside(last, row, self.schedule.rows, self._generator("convergence", self.step)),
         }
-
-    def _inside(self, program: Program, row: int) -> dict[str, float | None]:
-        """What a net tells of its own computation, at inputs of the longest training length: the share of them that
-        reach their fixed point, and the mean number of steps a token takes."""
-        found: dict[str, float | None] = {"converged": None, "mean_steps": None}
-        if not isinstance(program.members.module, Converging | Pondering) or self.task.spec.lengths is None:
-            return found
-        generator = self._generator("convergence", self.step)
-        batch = self.task.sample(1, self.schedule.rows, self.task.spec.lengths[1], generator)
-        read = program.members.pairing.feed(batch.inputs[0], program.one_hot)
-        with torch.no_grad(), program.members.alone(row) as module:
-            if isinstance(module, Converging):
-                found["converged"] = module.convergence(read).share
-            if isinstance(module, Pondering):
-                found["mean_steps"] = float(module.steps_taken(read).float().mean())
-        return found
 
     def _evaluate(self, lengths: Sequence[int | None], what: str, program: Program | None = None) -> Evaluation:
         """Vectors have one place to look at, so they get as many rows there as strings get over their lengths."""
@@ -426,9 +270,7 @@ class Session:
         batching = self.program.batching
         share = _RECOMPILE_BELOW if batching.compiled else _RECAPTURE_BELOW if batching.graphs else 1.0
         if self.gone and len(live) <= share * len(self.specs):
-            if batching.compiled and self.earning.way == "auto":
-                self.program.batching = replace(batching, compiled=False)
-                self.earning.begin_again()
+            self.program.batching = self.compiling.with_fewer(batching)
             self._keep(live)
             self.gone.clear()
 
@@ -454,11 +296,6 @@ class Session:
         generator = torch.Generator().manual_seed(seed_of([self.seed, "lengths"]))
         drawn = torch.randint(lengths[0], lengths[1] + 1, (self.schedule.steps,), generator=generator)
         return list(drawn.tolist())
-
-
-def _exact(spec: TaskSpec, shown: Evaluation, row: int) -> float | None:
-    """Share of inputs answered without a fault; real-valued answers are never exact."""
-    return None if spec.loss == "square" else float(shown.exact[row].mean())
 
 
 def recorded_batching(texts: Mapping[str, str]) -> Batching:

@@ -19,8 +19,8 @@ from theodolite.lab.campaign import Outcome
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import wilson
 from theodolite.tasks.contract import Task, make_task
+from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rates, Rule
-from theodolite.training.session import Schedule
 
 RULE = Rule(name="adamw", clip=1.0)  # AdamW without decay is Adam
 LOOK = 250  # steps between looks of a training that grows: one number, however long it is
