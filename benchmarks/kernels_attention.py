@@ -1,7 +1,7 @@
 """Fused attention and linear recurrences beside what torch does: milliseconds of a forward and backward pass, captured
 in a CUDA graph, and relative errors against float64.
 
-    PYTHONPATH=src python benchmarks/kernels_attention.py
+    PYTHONPATH=src python benchmarks/kernels_attention.py [--seconds 80]
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from unittest import mock
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize, scaled_dot_product_attention
 
+from kernel_timing import Passes, Run, begin, captured_ms, errors, options, passes, row
 from theodolite.kernels import attention, launch, scan
 from theodolite.kernels.launch import fusing
 from theodolite.nets import transformer
 from theodolite.nets.parts import scan as chunked
-from timing import hardware
 
 ATTENTION = [(512, 32, 4, 20, 4), (512, 32, 4, 20, 13), (30, 128, 8, 40, 8), (30, 128, 8, 80, 8), (30, 64, 4, 40, 32)]
 RECURRENCE = [(30, 64, 4, 40, 16), (512, 32, 4, 20, 8)]  # members, rows, heads, tokens, width
@@ -31,12 +32,10 @@ OF_RECURRENCE = [
     scan.Settings(warps, vectors, stages)
     for warps, vectors, stages in ((1, 1, 1), (1, 1, 2), (1, 1, 4), (1, 2, 3), (2, 1, 3), (4, 1, 3))
 ]
-SECONDS = 80
-REPEATS = 20
+REPLAYS = 20
 DEVICE = torch.device("cuda")
 
-Run = Callable[[], tuple[Tensor, ...]]
-Forms = dict[str, tuple[Run, Run]]  # by name: forward and backward, and forward alone
+Forms = dict[str, Passes]
 
 
 class Case(NamedTuple):
@@ -46,86 +45,37 @@ class Case(NamedTuple):
     candidates: Forms  # the fused form with other settings
 
 
-def milliseconds(run: Run) -> float:
-    """Of one replay of the graph, the least of three rounds."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            run()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    rounds = []
-    for _ in range(3):
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        first.record()
-        for _ in range(REPEATS):
-            graph.replay()
-        last.record()
-        torch.cuda.synchronize()
-        rounds.append(first.elapsed_time(last) / REPEATS)
-    return min(rounds)
-
-
-def error(found: tuple[Tensor, ...], true: tuple[Tensor, ...]) -> float:
-    """The worst of the results, on the rows that were computed in float64."""
-    pairs = [(a[: len(b)].double(), b) for a, b in zip(found, true, strict=True)]
-    return max(((a - b).norm() / b.norm()).item() for a, b in pairs)
-
-
-def report(label: str, forms: Forms, true: tuple[Tensor, ...], begun: float) -> None:
+def report(label: str, forms: Forms, true: tuple[Tensor, ...], until: float) -> None:
     """A row for every form, whether or not it can be run: forward alone, forward and backward, error."""
     print(f"\n{label}")
-    for name, (both, forward) in forms.items():
-        if time.perf_counter() - begun > SECONDS:
-            print(f"  {name:28} no time left")
-            continue
-        try:
-            found = both()
+    for name, (forward, both) in forms.items():
+
+        def measured(forward: Run = forward, both: Run = both) -> str:
+            if time.monotonic() > until:
+                return " no time left"
+            error = max(errors(both(), true))
             with torch.no_grad():
-                alone = milliseconds(forward)
-            print(f"  {name:28} {alone:8.3f} {milliseconds(both):8.3f}  {error(found, true):.1e}", flush=True)
-        except Exception as failure:
-            print(f"  {name:28} failed: {type(failure).__name__}: {str(failure)[:200]}", flush=True)
-        torch.cuda.empty_cache()
+                alone = captured_ms(forward, REPLAYS)
+            return f" {alone:8.3f} {captured_ms(both, REPLAYS):8.3f}  {error:.1e}"
+
+        row(f"  {name:28}", measured)
 
 
-def with_one(module: Any, name: str, other: Any, run: Run) -> Run:
+def with_one(module: Any, name: str, other: Any, form: Passes) -> Passes:
     """The same with another value of one name of the module."""
 
-    def set_and_run() -> tuple[Tensor, ...]:
-        before = getattr(module, name)
-        setattr(module, name, other)
-        try:
-            return run()
-        finally:
-            setattr(module, name, before)
+    def changed(run: Run) -> Run:
+        return mock.patch.object(module, name, other)(run)
 
-    return set_and_run
+    return Passes(*map(changed, form))
 
 
 def without_kernels(mix: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def plain(*args: Tensor) -> Tensor:
-        before = launch.usable
-        launch.usable = lambda *_: False
-        try:
+        with mock.patch.object(launch, "usable", return_value=False):
             return mix(*args)
-        finally:
-            launch.usable = before
 
     return plain
-
-
-def passes(entering: list[Tensor], mix: Callable[..., Tensor], toward: Tensor) -> tuple[Run, Run]:
-    """Forward and backward, and forward alone."""
-
-    def both() -> tuple[Tensor, ...]:
-        y = mix(*entering)
-        return y.detach(), *torch.autograd.grad(y, entering, toward)
-
-    return both, lambda: (mix(*entering),)
 
 
 def written_out(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
@@ -145,11 +95,11 @@ def attentions(members: int, rows: int, heads: int, tokens: int, width: int) -> 
         return mix
 
     truth = projected[:rows].double().requires_grad_()
-    true = passes([truth], of(written_out), toward[:rows].double())[0]()
+    true = passes([truth], of(written_out), toward[:rows].double()).both()
     projected.requires_grad_()
-    both, forward = passes([projected], of(attention.attend), toward)
+    fused = passes([projected], of(attention.attend), toward)
     forms = {
-        "fused, as chosen": (both, forward),
+        "fused, as chosen": fused,
         "written out": passes([projected], of(written_out), toward),
         "scaled_dot_product_attention": passes([projected], of(scaled_dot_product_attention), toward),
     }
@@ -162,10 +112,7 @@ def attentions(members: int, rows: int, heads: int, tokens: int, width: int) -> 
         def always(*_: Tensor, chosen: attention.Settings = chosen) -> attention.Settings:
             return chosen
 
-        candidates[kind] = (
-            with_one(attention, "settings", always, both),
-            with_one(attention, "settings", always, forward),
-        )
+        candidates[kind] = with_one(attention, "settings", always, fused)
     label = f"attention, causal: {members}×{rows}×{heads} heads, {tokens} tokens, width {width}"
     return Case(label, true, forms, candidates)
 
@@ -180,18 +127,18 @@ def recurrences(members: int, rows: int, heads: int, tokens: int, width: int, de
     entering = [each.transpose(1, 2) for each in entering]
     in_chunks = without_kernels(chunked.delta_rule if delta else chunked.decaying_sum)
     held = [each[:rows].double().requires_grad_() for each in entering]
-    true = passes(held, in_chunks, toward[:rows].double())[0]()
+    true = passes(held, in_chunks, toward[:rows].double()).both()
     entering = [each.detach().requires_grad_() for each in entering]
 
-    def fused(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> Tensor:
+    def recur(query: Tensor, key: Tensor, value: Tensor, *rest: Tensor) -> Tensor:
         return scan.recur(query, key, value, rest[0] if delta else None, rest[-1])
 
-    both, forward = passes(entering, fused, toward)
-    forms = {"in chunks": passes(entering, in_chunks, toward), "fused, as chosen": (both, forward)}
+    fused = passes(entering, recur, toward)
+    forms = {"in chunks": passes(entering, in_chunks, toward), "fused, as chosen": fused}
     candidates: Forms = {}
     for chosen in OF_RECURRENCE:
-        runs = (with_one(scan, "SETTINGS", chosen, run) for run in (both, forward))
-        candidates[f"warps {chosen.warps}, vectors {chosen.vectors}, stages {chosen.stages}"] = next(runs), next(runs)
+        kind = f"warps {chosen.warps}, vectors {chosen.vectors}, stages {chosen.stages}"
+        candidates[kind] = with_one(scan, "SETTINGS", chosen, fused)
     kind = "delta rule" if delta else "decaying sum"
     return Case(f"{kind}: {members}×{rows}×{heads} heads, {tokens} tokens, width {width}", true, forms, candidates)
 
@@ -203,7 +150,7 @@ def systems(members: int, rows: int, tokens: int, channels: int, states: int) ->
     of_all = torch.vmap(chunked.diagonal_system)
     in_chunks = without_kernels(of_all)
     held = [each[:1].double().requires_grad_() for each in (x, *modes)]
-    true = passes(held, in_chunks, toward[:1].double())[0]()
+    true = passes(held, in_chunks, toward[:1].double()).both()
     entering = [each.requires_grad_() for each in (x, *modes)]
     forms = {"in chunks": passes(entering, in_chunks, toward), "fused": passes(entering, of_all, toward)}
     return Case(f"diagonal system: {members}×{rows}, {tokens} tokens, {channels}×{states} modes", true, forms, {})
@@ -211,17 +158,17 @@ def systems(members: int, rows: int, tokens: int, channels: int, states: int) ->
 
 def main() -> None:
     begun = time.perf_counter()
+    given = begin(options(__doc__ or ""))
     torch.manual_seed(0)
-    print(hardware(DEVICE))
     print("milliseconds of a forward pass alone, of forward and backward, and the worst relative error")
     cases = [attentions(*shape) for shape in ATTENTION]
     cases += [recurrences(*shape, delta) for shape in RECURRENCE for delta in (True, False)]
     cases += [systems(*shape) for shape in SYSTEM]
     for case in cases:
-        report(case.label, case.forms, case.true, begun)
+        report(case.label, case.forms, case.true, given.until)
     for case in cases:
         if case.candidates:
-            report(f"other settings, {case.label}", case.candidates, case.true, begun)
+            report(f"other settings, {case.label}", case.candidates, case.true, given.until)
     print(f"\n{time.perf_counter() - begun:.0f} s")
 
 

@@ -6,29 +6,28 @@ graph, and errors against float64.
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state, vmap
+from torch import Tensor
+from torch.func import stack_module_state
 
+from kernel_timing import Members, begin, brief, captured_ms, errors, options, passes_of, row
 from theodolite.kernels import controller, stack, tape
 from theodolite.kernels.controller import Tiling
 from theodolite.kernels.launch import fusing
 from theodolite.nets import nets, stack_rnn, tape_rnn
-from timing import hardware
 
 ARGUMENTS = {"stack-rnn": {}, "tape-rnn": {"write_layers": 2}}
 MODULES = {"stack-rnn": (stack, stack_rnn), "tape-rnn": (tape, tape_rnn)}
 FEATURES, MEMBERS, WIDTH, CHECKED = 8, 30, 256, 3  # members that train, and those that are compared with float64
+REPLAYS = 3
 
 
 class Size(NamedTuple):
@@ -51,13 +50,10 @@ CANDIDATES = [
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__ or "")
     parser.add_argument("--nets", default="stack-rnn,tape-rnn", help="which, with commas")
-    parser.add_argument("--seconds", type=float, default=80, help="no candidate is begun after so many")
-    given = parser.parse_args()
-    until = time.monotonic() + given.seconds
+    given = begin(parser)
     names = given.nets.split(",")
-    print(hardware(torch.device("cuda")))
     compile_all(names)
     print(
         f"{MEMBERS} members, width {WIDTH}: ms of a forward pass and of one with gradients, times faster than the loop,"
@@ -75,7 +71,7 @@ def main() -> None:
     for tiling in CANDIDATES:
         for name in names:
             for size in SIZES[1::2]:
-                if time.monotonic() < until and tiling != controller.tiling(MEMBERS, size.rows, WIDTH):
+                if time.monotonic() < given.until and tiling != controller.tiling(MEMBERS, size.rows, WIDTH):
                     line(name, size, tiling)
 
 
@@ -90,111 +86,62 @@ def compile_all(names: Sequence[str]) -> None:
 
 def compiled(name: str, tiling: Tiling) -> str:
     try:
-        with mock.patch.object(MODULES[name][0], "tiling", return_value=tiling):
-            outcome(name, Size(2, 4), 1, torch.float32)
+        with tiled(name, tiling):
+            passes_of(case(name, Size(2, 4), 1)).both()
     except Exception as error:
         return brief(error)
     return ""
 
 
 def line(name: str, size: Size, tiling: Tiling | None) -> None:
-    """One row of the table; what fails is said in it."""
-    said = f"{name:11}{size.rows:4}{size.tokens:7} {'loop over tokens' if tiling is None else str(tiling):74}"
-    try:
-        if tiling is None:
-            forward, both = loop_times(name, size)
-            with mock.patch.object(MODULES[name][1], "usable", return_value=False):
-                outputs, gradients = errors(name, size)
-        else:
-            with mock.patch.object(MODULES[name][0], "tiling", return_value=tiling):
-                forward, both = times(name, size)
-                outputs, gradients = errors(name, size)
+    def measured() -> str:
+        forward, both = loop_times(name, size) if tiling is None else times(name, size, tiling)
+        outputs, *gradients = off(name, size, tiling)
         slow = loop_times(name, size)
         faster = f"{slow[0] / forward:7.1f}{slow[1] / both:7.1f}"
-        print(f"{said}{forward:9.3f}{both:9.3f}{faster}{outputs:9.1e}{gradients:10.1e}", flush=True)
-    except Exception as error:
-        print(f"{said} {brief(error)}", flush=True)
-    torch.cuda.empty_cache()
+        return f"{forward:9.3f}{both:9.3f}{faster}{outputs:9.1e}{max(gradients):10.1e}"
 
-
-def brief(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    how = "loop over tokens" if tiling is None else str(tiling)
+    row(f"{name:11}{size.rows:4}{size.tokens:7} {how:74}", measured)
 
 
 @cache
 def loop_times(name: str, size: Size) -> tuple[float, float]:
-    with mock.patch.object(MODULES[name][1], "usable", return_value=False):
-        return times(name, size)
+    return times(name, size, None)
 
 
-def times(name: str, size: Size) -> tuple[float, float]:
-    net, weights, x, toward = case(name, size, MEMBERS)
-    leaves = {n: w.requires_grad_() for n, w in weights.items()}
-
-    def forward() -> Tensor:
-        return batched(net, leaves, x)
-
-    def both() -> Sequence[Tensor]:
-        return torch.autograd.grad(forward(), list(leaves.values()), toward)
-
-    return captured_ms(forward), captured_ms(both)
+def times(name: str, size: Size, tiling: Tiling | None) -> tuple[float, float]:
+    forward, both = passes_of(case(name, size, MEMBERS))
+    with tiled(name, tiling):
+        return captured_ms(forward, REPLAYS), captured_ms(both, REPLAYS)
 
 
-def errors(name: str, size: Size) -> tuple[float, float]:
-    """Of the outputs, and the largest of the gradients'."""
-    pairs = zip(outcome(name, size, CHECKED, torch.float32), truth(name, size), strict=True)
-    outputs, *gradients = (float((given - true).norm() / true.norm()) for given, true in pairs)
-    return outputs, max(gradients)
+def off(name: str, size: Size, tiling: Tiling | None) -> list[float]:
+    """How far from float64 the outputs are, and each gradient."""
+    with tiled(name, tiling):
+        return errors(passes_of(case(name, size, CHECKED)).both(), truth(name, size))
 
 
 @cache
-def truth(name: str, size: Size) -> list[Tensor]:
-    return outcome(name, size, CHECKED, torch.float64)
+def truth(name: str, size: Size) -> tuple[Tensor, ...]:
+    return passes_of(case(name, size, CHECKED), torch.float64).both()
 
 
-def outcome(name: str, size: Size, members: int, kind: torch.dtype) -> list[Tensor]:
-    """Outputs and gradients."""
-    net, weights, x, toward = case(name, size, members)
-    leaves = {n: w.to(kind).requires_grad_() for n, w in weights.items()}
-    outputs = batched(net.to(kind), leaves, x.to(kind))
-    return [outputs.detach(), *torch.autograd.grad(outputs, list(leaves.values()), toward.to(kind))]
+def tiled(name: str, tiling: Tiling | None) -> Any:
+    """In here the kernels have this tiling, or there are none."""
+    kernels, net = MODULES[name]
+    if tiling is None:
+        return mock.patch.object(net, "usable", return_value=False)
+    return mock.patch.object(kernels, "tiling", return_value=tiling)
 
 
-def case(name: str, size: Size, members: int) -> tuple[nn.Module, dict[str, Tensor], Tensor, Tensor]:
-    """A net, the weights of all members as they start, inputs, and the gradient at the outputs."""
+def case(name: str, size: Size, members: int) -> Members:
+    """The weights as they start."""
     torch.manual_seed(0)
     made = [nets[name].build(features=FEATURES, outputs=1, width=WIDTH, **ARGUMENTS[name]) for _ in range(members)]
     weights = {n: w.detach().cuda() for n, w in stack_module_state(made)[0].items()}
     x, toward = (torch.randn(members, *size, last).cuda() for last in (FEATURES, 1))
-    return made[0].cuda(), weights, x, toward
-
-
-def batched(net: nn.Module, weights: dict[str, Tensor], x: Tensor) -> Tensor:
-    return vmap(lambda own, x: functional_call(net, own, (x,)))(weights, x)
-
-
-def captured_ms(run: Callable[[], object], replays: int = 3) -> float:
-    """Milliseconds of one replay of a captured graph, the median of five times `replays` of them."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        run()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-
-    def once() -> float:
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        for _ in range(replays):
-            graph.replay()
-        stop.record()
-        stop.synchronize()
-        return start.elapsed_time(stop) / replays
-
-    once()
-    return statistics.median(once() for _ in range(5))
+    return Members(made[0].cuda(), weights, x, toward)
 
 
 if __name__ == "__main__":
