@@ -1,8 +1,9 @@
 """Adam and SGD over stacked members, each with a learning rate and weight decay of its own.
 
 Members with equal rates stand next to each other, so one fused kernel updates each run of them, in one pass over
-memory. Where there are many runs, or the rule is not the kernel's, the same arithmetic is done tensor by tensor. It is
-that of `torch.optim.AdamW` and `SGD`; the first of those to be made imports torch's compiler, which takes seconds.
+memory. Where there are many runs, or the rule is not the kernel's, the same arithmetic is done tensor by tensor. Where
+kernels of our own run, one moves all members by Adam. It is the arithmetic of `torch.optim.AdamW` and `SGD`; the first
+of those to be made imports torch's compiler, which takes seconds.
 """
 
 # pyright: reportPrivateImportUsage=false
@@ -20,6 +21,7 @@ import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
+from theodolite.kernels.update import Adam, AdamUpdate
 
 Name = Literal["adamw", "sgd"]
 _MOMENTS = {"adamw": 2, "sgd": 1}
@@ -119,10 +121,16 @@ class Optimiser:
         self.log_betas = torch.tensor(
             [math.log(beta) if beta else -math.inf for beta in rule.betas], dtype=like.dtype, device=like.device
         )
+        self._update: AdamUpdate | None = None
         self._take_rates(list(rates))
 
     def update(self, start: int, stop: int, gradients: list[Tensor], pace: Pace) -> None:
         """One step for members [start, stop)."""
+        at_once = self._at_once()
+        if at_once is not None:
+            lrs = self.lrs if isinstance(pace.factor, float) and pace.factor == 1.0 else self.lrs * pace.factor
+            at_once.step(start, gradients, pace.number, lrs, self.decays)
+            return
         if self.rule.clip is not None:
             gradients = clipped(gradients, self.rule.clip)
         if self._fuses(start, stop):
@@ -149,9 +157,20 @@ class Optimiser:
 
     def keep(self, members: Tensor, parameters: Mapping[str, Tensor]) -> None:
         """Only these members go on, with these parameters of theirs."""
+        self._update = None
         self._take_rates([self.rates[i] for i in members.tolist()])
         self.parameters = dict(parameters)
         self.moments = [{n: in_order(m[members], parameters[n]) for n, m in kind.items()} for kind in self.moments]
+
+    def _at_once(self) -> AdamUpdate | None:
+        """The kernel that clips and moves all members, where it can run."""
+        if self.rule.name != "adamw":
+            return None
+        if self._update is None:
+            rule = Adam(self.rule.betas, self.rule.epsilon, self.rule.early_epsilon, self.rule.clip)
+            places = (list(values.values()) for values in (self.parameters, *self.moments))
+            self._update = AdamUpdate(rule, *places)
+        return self._update if self._update.usable() else None
 
     def _take_rates(self, rates: list[Rates]) -> None:
         self.rates = rates
