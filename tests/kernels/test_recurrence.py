@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kernels.interpreted import interpreted
-from tests.kernels.recurrences import LAYERS, SMALL, errors, example_error
+from tests.kernels.recurrences import LAYERS, SMALL, errors, example_error, streamed_error
 
 BOUND = 1e-5
 
@@ -15,6 +15,7 @@ def test_in_the_interpreter_they_agree_with_the_loop():
     found = interpreted("tests.kernels.recurrences")
     assert len(found["batched"]) == len(LAYERS) * len(SMALL)
     assert max(found["batched"].values()) < BOUND
+    assert max(found["streamed"].values()) < BOUND
     assert max(found["examples"].values()) < BOUND
     assert all("no second derivative" in said for said in found["twice"].values())
 
@@ -26,6 +27,12 @@ def test_in_the_interpreter_they_agree_with_the_loop():
 @pytest.mark.parametrize("cell", LAYERS)
 def test_on_cuda_they_agree_with_the_loop(cell, size):
     assert max(errors(cell, *size, device="cuda").values()) < BOUND
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("cell", LAYERS)
+def test_on_cuda_one_program_can_take_all_units(cell):
+    assert streamed_error(cell, "cuda") < BOUND
 
 
 @pytest.mark.gpu

@@ -2,7 +2,7 @@
 
 The gradient needs nothing but the states. Weights that fit (`RESIDENT`) are read once, and what the next token needs
 is fetched meanwhile; others are streamed at every token in tiles of `INNER` × `COLUMNS`, and the state goes through
-memory.
+memory; `begin` and `span` as in `lstm`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _activation_backward(grad, hidden, BOUNDED: tl.constexpr):
         return tl.where(hidden <= 0, 0.0, grad)
 
 
-@triton.jit(do_not_specialize=["rows", "tokens"])
+@triton.jit(do_not_specialize=["rows", "tokens", "begin", "span"])
 def forward(
     entering,
     bias,
@@ -39,6 +39,8 @@ def forward(
     carried,
     rows,
     tokens,
+    begin,
+    span,
     entering_member,
     entering_token,
     entering_row,
@@ -80,9 +82,11 @@ def forward(
             states += token_states
     else:
         inner = tl.arange(0, INNER)
-        for token in range(tokens):
+        entering += begin.to(tl.int64) * entering_token
+        states += begin * token_states
+        for token in range(begin, begin + span):
             started = tl.minimum(token, 1)
-            for first in range(0, WIDTH, COLUMNS):
+            for first in range(tl.program_id(1) * COLUMNS, WIDTH, tl.num_programs(1) * COLUMNS):
                 column = first + tl.arange(0, COLUMNS)
                 total = load_tile(entering, row, column, entering_row, 1, rows, WIDTH) + load_row(bias, column, WIDTH)
                 for start in range(0, started * WIDTH, INNER):
@@ -96,7 +100,7 @@ def forward(
             states += token_states
 
 
-@triton.jit(do_not_specialize=["rows", "tokens"])
+@triton.jit(do_not_specialize=["rows", "tokens", "begin", "span"])
 def backward(
     shown_grad,
     across,
@@ -107,6 +111,8 @@ def backward(
     given_grad,
     rows,
     tokens,
+    begin,
+    span,
     shown_member,
     shown_token,
     shown_row,
@@ -150,9 +156,12 @@ def backward(
             entering_grad -= token_states
     else:
         inner = tl.arange(0, INNER)
-        for later in range(tokens):
+        shown_grad -= begin.to(tl.int64) * shown_token
+        states -= begin * token_states
+        entering_grad -= begin * token_states
+        for later in range(begin, begin + span):
             ended = tl.minimum(later, 1)
-            for first in range(0, WIDTH, COLUMNS):
+            for first in range(tl.program_id(1) * COLUMNS, WIDTH, tl.num_programs(1) * COLUMNS):
                 column = first + tl.arange(0, COLUMNS)
                 hidden_grad = load_tile(shown_grad, row, column, shown_row, 1, rows, WIDTH)
                 for start in range(0, ended * WIDTH, INNER):

@@ -2,7 +2,7 @@
 
 `kept` is (member, token, row, 4 width): reset, update, candidate, and what the state gives to the candidate. Weights
 that fit (`RESIDENT`) are read once, and what the next token needs is fetched meanwhile; others are streamed at every
-token in tiles of `INNER` × `COLUMNS`, and the state goes through memory.
+token in tiles of `INNER` × `COLUMNS`, and the state goes through memory; `begin` and `span` as in `lstm`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _store_grads(entering_grad, given_grad, reset, update, candidate, given, row
     store_tile(given_grad + 2 * WIDTH, given, row, column, 3 * WIDTH, rows, WIDTH)
 
 
-@triton.jit(do_not_specialize=["rows", "tokens"])
+@triton.jit(do_not_specialize=["rows", "tokens", "begin", "span"])
 def forward(
     entering,
     bias,
@@ -71,6 +71,8 @@ def forward(
     carried,
     rows,
     tokens,
+    begin,
+    span,
     entering_member,
     entering_token,
     entering_row,
@@ -127,9 +129,13 @@ def forward(
             states += token_states
     else:
         inner = tl.arange(0, INNER)
-        for token in range(tokens):
+        entering += begin.to(tl.int64) * entering_token
+        states += begin * token_states
+        if KEEP:
+            kept += begin * token_states * 4
+        for token in range(begin, begin + span):
             started = tl.minimum(token, 1)
-            for first in range(0, WIDTH, COLUMNS):
+            for first in range(tl.program_id(1) * COLUMNS, WIDTH, tl.num_programs(1) * COLUMNS):
                 column = first + tl.arange(0, COLUMNS)
                 reset, update, candidate = load_three(entering, row, column, entering_row, 1, WIDTH, rows, WIDTH)
                 for_reset, for_update, for_candidate = _biases(bias, column, WIDTH)
@@ -156,7 +162,7 @@ def forward(
                 kept += token_states * 4
 
 
-@triton.jit(do_not_specialize=["rows", "tokens"])
+@triton.jit(do_not_specialize=["rows", "tokens", "begin", "span"])
 def backward(
     shown_grad,
     across,
@@ -167,6 +173,8 @@ def backward(
     given_grad,
     rows,
     tokens,
+    begin,
+    span,
     shown_member,
     shown_token,
     shown_row,
@@ -219,9 +227,14 @@ def backward(
             given_grad -= token_states * 3
     else:
         inner = tl.arange(0, INNER)
-        for later in range(tokens):
+        shown_grad -= begin.to(tl.int64) * shown_token
+        states -= begin * token_states
+        kept -= begin * token_states * 4
+        entering_grad -= begin * token_states * 3
+        given_grad -= begin * token_states * 3
+        for later in range(begin, begin + span):
             ended, started = tl.minimum(later, 1), tl.minimum(tokens - 1 - later, 1)
-            for first in range(0, WIDTH, COLUMNS):
+            for first in range(tl.program_id(1) * COLUMNS, WIDTH, tl.num_programs(1) * COLUMNS):
                 column = first + tl.arange(0, COLUMNS)
                 hidden_grad = load_tile(shown_grad, row, column, shown_row, 1, rows, WIDTH)
                 for start in range(0, ended * (3 * WIDTH), INNER):

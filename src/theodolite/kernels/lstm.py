@@ -2,7 +2,8 @@
 
 `kept` is (member, token, row, 5 width): forget, input, output gate, candidate, cell. Weights that fit (`RESIDENT`) are
 read once, and what the next token needs is fetched meanwhile; others are streamed at every token in tiles of `INNER` ×
-`COLUMNS`, and the state goes through memory.
+`COLUMNS`, and the state goes through memory: a launch takes `span` tokens, the first of them `begin` after the first
+(before the last, going back), and the programs of its second axis share the units.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _cell_backward(hidden_grad, cell_grad, forget, enter, out, candidate, cell, 
     )
 
 
-@triton.jit(do_not_specialize=["rows", "tokens"])
+@triton.jit(do_not_specialize=["rows", "tokens", "begin", "span"])
 def forward(
     entering,
     bias,
@@ -55,6 +56,8 @@ def forward(
     carried,
     rows,
     tokens,
+    begin,
+    span,
     entering_member,
     entering_token,
     entering_row,
@@ -114,9 +117,13 @@ def forward(
             states += token_states
     else:
         inner = tl.arange(0, INNER)
-        for token in range(tokens):
+        entering += begin.to(tl.int64) * entering_token
+        states += begin * token_states
+        if KEEP:
+            kept += begin * token_states * 5
+        for token in range(begin, begin + span):
             started = tl.minimum(token, 1)
-            for first in range(0, WIDTH, COLUMNS):
+            for first in range(tl.program_id(1) * COLUMNS, WIDTH, tl.num_programs(1) * COLUMNS):
                 column = first + tl.arange(0, COLUMNS)
                 forget, enter, out, candidate = load_four(entering, row, column, entering_row, 1, WIDTH, rows, WIDTH)
                 for_forget, for_input, for_output, for_candidate = _biases(bias, column, WIDTH)
@@ -146,7 +153,7 @@ def forward(
                 kept += rows.to(tl.int64) * (5 * WIDTH)
 
 
-@triton.jit(do_not_specialize=["rows", "tokens"])
+@triton.jit(do_not_specialize=["rows", "tokens", "begin", "span"])
 def backward(
     shown_grad,
     across,
@@ -157,6 +164,8 @@ def backward(
     given_grad,
     rows,
     tokens,
+    begin,
+    span,
     shown_member,
     shown_token,
     shown_row,
@@ -210,9 +219,12 @@ def backward(
             entering_grad -= token_grad
     else:
         inner = tl.arange(0, INNER)
-        for later in range(tokens):
+        shown_grad -= begin.to(tl.int64) * shown_token
+        kept -= begin * token_kept
+        entering_grad -= begin * token_grad
+        for later in range(begin, begin + span):
             ended, started = tl.minimum(later, 1), tl.minimum(tokens - 1 - later, 1)
-            for first in range(0, WIDTH, COLUMNS):
+            for first in range(tl.program_id(1) * COLUMNS, WIDTH, tl.num_programs(1) * COLUMNS):
                 column = first + tl.arange(0, COLUMNS)
                 hidden_grad = load_tile(shown_grad, row, column, shown_row, 1, rows, WIDTH)
                 for start in range(0, ended * (4 * WIDTH), INNER):

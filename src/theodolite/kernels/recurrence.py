@@ -29,7 +29,8 @@ _RESIDENT, _ALIGNED = 32, 32  # the largest width whose weights stay on the chip
 @dataclass(frozen=True)
 class Tiles:
     """One program takes `rows` rows of a member. Weights are read in tiles of `inner` × `columns`, or with `resident`
-    once, as one tile; `stages` tiles are on their way at once."""
+    once, as one tile; `stages` tiles are on their way at once. With `split`, every token is a launch of its own, whose
+    programs take `columns` units each."""
 
     rows: int
     columns: int
@@ -37,6 +38,7 @@ class Tiles:
     resident: bool
     warps: int
     stages: int
+    split: bool = False
 
 
 def tiles(members: int, rows: int, width: int, gates: int, backward: bool) -> Tiles:
@@ -44,6 +46,8 @@ def tiles(members: int, rows: int, width: int, gates: int, backward: bool) -> Ti
     since every program reads all weights at every token. The best of seven tried on an H200."""
     if width <= _RESIDENT:
         return Tiles(16, 16, 16, True, 1, 2) if width <= 16 else Tiles(16, 32, 16, True, 4, 2)
+    if _split(members, rows, width, gates):
+        return Tiles(32 if rows > 16 else 16, 32, 64, False, 4, 3, split=True)
     columns = 128 if width > 64 else 64
     if rows <= 16 or members * -(-rows // 32) < 100:
         wide = backward or gates == 1  # one tile of weights at a time, not one for each gate
@@ -51,6 +55,10 @@ def tiles(members: int, rows: int, width: int, gates: int, backward: bool) -> Ti
     if members * -(-rows // 32) <= 132:
         return Tiles(32, columns, 32, False, 8, 3)
     return Tiles(32, 64, 32, False, 4, 3)
+
+
+def _split(members: int, rows: int, width: int, gates: int) -> bool:
+    return members * width * width * gates * 4 < 64 << 20
 
 
 def over_time(
@@ -158,11 +166,13 @@ def _run_forward(
     width = across.shape[-1]
     chosen = tiles(members, rows, width, _GATES[cell], backward=False)
     carried = entering.new_empty(0 if chosen.resident else members * rows * width, dtype=torch.float32)
-    import_module(f"theodolite.kernels.{_MODULES[cell]}").forward[(members * -(-rows // chosen.rows),)](
-        entering, bias, across, states, kept, carried, rows, tokens,
-        *entering.stride()[:3], bias.stride(0), *across.stride(),
-        WIDTH=width, **_constants(chosen, cell), KEEP=keep, PRECISION=multiplied,
-    )  # fmt: skip
+    kernel = _module(cell).forward[_grid(chosen, members, rows, width)]
+    for begin, span in _spans(chosen, tokens):
+        kernel(
+            entering, bias, across, states, kept, carried, rows, tokens, begin, span,
+            *entering.stride()[:3], bias.stride(0), *across.stride(),
+            WIDTH=width, **_constants(chosen, cell), KEEP=keep, PRECISION=multiplied,
+        )  # fmt: skip
     return states, kept
 
 
@@ -174,11 +184,13 @@ def _run_backward(
     members, tokens, rows, width = shown_grad.shape
     chosen = tiles(members, rows, width, _GATES[cell], backward=True)
     carried = states.new_empty(0 if chosen.resident else members * rows * width, dtype=torch.float32)
-    import_module(f"theodolite.kernels.{_MODULES[cell]}").backward[(members * -(-rows // chosen.rows),)](
-        shown_grad, across, states, kept, carried, entering_grad, given_grad, rows, tokens,
-        *shown_grad.stride()[:3], *across.stride(),
-        WIDTH=width, **_constants(chosen, cell), PRECISION=multiplied,
-    )  # fmt: skip
+    kernel = _module(cell).backward[_grid(chosen, members, rows, width)]
+    for begin, span in _spans(chosen, tokens):
+        kernel(
+            shown_grad, across, states, kept, carried, entering_grad, given_grad, rows, tokens, begin, span,
+            *shown_grad.stride()[:3], *across.stride(),
+            WIDTH=width, **_constants(chosen, cell), PRECISION=multiplied,
+        )  # fmt: skip
     return entering_grad, given_grad
 
 
@@ -186,6 +198,19 @@ def _flat(tensor: Tensor, own: int) -> Tensor:
     """One axis of members before its own; along one of the last two axes neighbours are neighbours in memory."""
     flat = tensor.reshape(-1, *tensor.shape[-own:])
     return flat if flat.stride(-1) == 1 or (own == 2 and flat.stride(-2) == 1) else flat.contiguous()
+
+
+def _module(cell: Cell) -> Any:
+    return import_module(f"theodolite.kernels.{_MODULES[cell]}")
+
+
+def _grid(chosen: Tiles, members: int, rows: int, width: int) -> tuple[int, int]:
+    return members * -(-rows // chosen.rows), -(-width // chosen.columns) if chosen.split else 1
+
+
+def _spans(chosen: Tiles, tokens: int) -> list[tuple[int, int]]:
+    """The first of its tokens and how many of every launch; going back the first is the last."""
+    return [(token, 1) for token in range(tokens)] if chosen.split else [(0, tokens)]
 
 
 def _constants(chosen: Tiles, cell: Cell) -> dict[str, Any]:
