@@ -50,7 +50,7 @@ def errors(
 
 def streamed_error(cell: str, device: str) -> float:
     """The largest where one program takes all units of a member, as it does where there are many members."""
-    with mock.patch.object(recurrence, "_split", return_value=False):
+    with mock.patch.object(recurrence, "_FEW", 0):
         return max(errors(cell, 2, 5, 3, 130, device).values())
 
 

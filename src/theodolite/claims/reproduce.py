@@ -31,6 +31,7 @@ def reproduce(
     *,
     nets: Sequence[str] | None = None,
     steps: int | None = None,
+    precision: str | None = None,
     out: str | Path | None = None,
     engine: str = "local",
     cluster: Cluster | None = None,
@@ -49,6 +50,7 @@ def reproduce(
         watch: is told of progress
         nets: columns of a table that compares nets, all unless some are named
         steps: of training, instead of the preset's number
+        precision: of products of matrices, float32, tf32 (CUDA) or bf16, instead of the preset's
         out: folder of a store: what is in it is not run again, so that a run that was stopped goes on
         engine: `local` is this machine; `streams`, `ray` and `slurm` as in `learn`, and `cluster` says which cluster
         workers: processes side by side; without a number this process alone
@@ -70,8 +72,10 @@ def reproduce(
             if chosen.nets
             else f"the experiments of the table '{table}' have steps of their own: leave out --steps"
         )
+    if precision is not None and not chosen.nets:
+        raise BadInput(f"the experiments of the table '{table}' are run in float32: leave out --precision")
     named = _experiments(chosen, preset, only or experiments), _nets(table, chosen, nets)
-    request = Request(preset, *named, seeds, seed, steps)
+    request = Request(preset, *named, seeds, seed, steps, precision)
     if out is not None:
         refuse_foreign(out)
     plan = chosen.plan(request)

@@ -32,6 +32,9 @@ def reproduce(
         int | None, Option(min=1, help="Networks trained for each setting, at each learning rate.")
     ] = None,
     steps: Annotated[int | None, Option(min=1, help="Steps of training instead of the preset's number.")] = None,
+    precision: Annotated[
+        str | None, Option(help="Of products of matrices: float32, tf32 (CUDA; the full preset's) or bf16.")
+    ] = None,
     out: Annotated[
         Path | None,
         Option("--out", metavar="DIR", help="Keep what is finished there, not to run it again; report.html too."),
@@ -67,6 +70,7 @@ def reproduce(
             bar.count,
             nets=_names(nets),
             steps=steps,
+            precision=precision,
             out=out,
             engine=site.engine,
             cluster=site.cluster,
@@ -77,7 +81,15 @@ def reproduce(
     cures, said = remedies(results), statements(table, results)
     if out is not None and table != "failures":
         about = tables[table]
-        asked = {"only": only, "nets": nets, "preset": preset, "seeds": seeds, "steps": steps, "seed": seed or None}
+        asked = {
+            "only": only,
+            "nets": nets,
+            "preset": preset,
+            "seeds": seeds,
+            "steps": steps,
+            "precision": precision,
+            "seed": seed or None,
+        }
         options = [f"--{name} {value}" for name, value in asked.items() if value is not None]
         shown = summary(table, results, said, " ".join(["theodolite reproduce", table, *options]))
         section = RenderedSection(table, about.title, shown)

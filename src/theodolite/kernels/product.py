@@ -12,6 +12,8 @@ from torch.fx import GraphModule, Node
 
 from theodolite.kernels.launch import declare, precision, usable
 
+_LARGE, _LONG = 128 * 128, 1024
+
 
 def _run(left: Tensor, right: Tensor, precision: str) -> Tensor:
     from theodolite.kernels.product_triton import launch
@@ -37,7 +39,7 @@ def with_products(graph: GraphModule) -> GraphModule:
         if node.kwargs:
             continue
         *added, left, right = node.args
-        if not _faster(left.meta["val"], right.meta["val"]):
+        if not faster(left.meta["val"], right.meta["val"]):
             continue
         with graph.graph.inserting_before(node):
             found: Node = graph.graph.call_function(batched_product, (left, right, precision()))
@@ -51,5 +53,8 @@ def with_products(graph: GraphModule) -> GraphModule:
     return graph
 
 
-def _faster(left: Tensor, right: Tensor) -> bool:
-    return left.is_cuda and usable(left, right) and left.dtype == torch.float32
+def faster(left: Tensor, right: Tensor) -> bool:
+    """Whether this kernel is the faster for (member, row, inner) × (member, inner, column) in float32 on a GPU: not for
+    large results of long sums, which fill its tiles and cuBLAS's alike."""
+    large = left.shape[1] * right.shape[2] >= _LARGE and left.shape[2] >= _LONG
+    return left.is_cuda and not large and left.dtype == torch.float32 and usable(left, right)

@@ -16,13 +16,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.kernels.launch import FirstDerivative, declare, members_first, precision
-from theodolite.kernels.product import batched_product
+from theodolite.kernels.product import batched_product, faster
 
 Cell = Literal["tanh", "relu", "lstm", "gru"]
 
 _MODULES = {"tanh": "elman", "relu": "elman", "lstm": "lstm", "gru": "gru"}
 _GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
 _KEPT = {"tanh": 0, "relu": 0, "lstm": 5, "gru": 4}  # what the gradient needs of a token beside its state, in widths
+_FEW = 100  # blocks of rows: so few leave processors idle
 _RESIDENT, _ALIGNED = 32, 32  # the largest width whose weights stay on the chip, and what wider ones are filled up to
 
 
@@ -42,23 +43,21 @@ class Tiles:
 
 
 def tiles(members: int, rows: int, width: int, gates: int, backward: bool) -> Tiles:
-    """Small weights stay on the chip. For others, as many rows as leave a program for most of some 132 processors,
-    since every program reads all weights at every token. The best of seven tried on an H200."""
+    """Small weights stay on the chip. Where there are fewer blocks of rows than some 132 processors, each token is a
+    launch that all of them share; else a program takes all tokens, and as many rows as leave one for most processors,
+    since it reads all weights at every token. The best of seven tried on an H200."""
     if width <= _RESIDENT:
         return Tiles(16, 16, 16, True, 1, 2) if width <= 16 else Tiles(16, 32, 16, True, 4, 2)
-    if _split(members, rows, width, gates):
-        return Tiles(32 if rows > 16 else 16, 32, 64, False, 4, 3, split=True)
     columns = 128 if width > 64 else 64
-    if rows <= 16 or members * -(-rows // 32) < 100:
+    blocks = members * -(-rows // 32)
+    if blocks < _FEW:
+        return Tiles(32 if rows > 16 else 16, 64, 32, False, 8, 3, split=True)
+    if rows <= 16:
         wide = backward or gates == 1  # one tile of weights at a time, not one for each gate
         return Tiles(16, columns, 64, False, 8, 3) if wide else Tiles(16, 64, 32, False, 8, 3)
-    if members * -(-rows // 32) <= 132:
+    if blocks <= 132:
         return Tiles(32, columns, 32, False, 8, 3)
     return Tiles(32, 64, 32, False, 4, 3)
-
-
-def _split(members: int, rows: int, width: int, gates: int) -> bool:
-    return members * width * width * gates * 4 < 64 << 20
 
 
 def over_time(
@@ -131,11 +130,13 @@ class _Backward(FirstDerivative):
 
 
 def _product(left: Tensor, right: Tensor, multiplied: str) -> Tensor:
-    """Of the last two axes; in float32 on a GPU by our kernel, as a compiled step has it."""
-    if not left.is_cuda or left.dtype != torch.float32 or left.shape[-1] == 0:
+    """Of the last two axes, by whichever is faster."""
+    if left.shape[-1] == 0:  # one token alone
         return left @ right
-    found = batched_product(_flat(left, 2), _flat(right, 2), multiplied)
-    return found.view(*left.shape[:-1], right.shape[-1])
+    one, other = _flat(left, 2), _flat(right, 2)
+    if not faster(one, other):
+        return left @ right
+    return batched_product(one, other, multiplied).view(*left.shape[:-1], right.shape[-1])
 
 
 def _forward_shapes(

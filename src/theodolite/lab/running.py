@@ -16,6 +16,7 @@ from theodolite.lab.engines.by_name import Cluster, check_engine, make_engine
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context
 from theodolite.training.earning import check_compiling
+from theodolite.training.precision import check_precision
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Running:
         weigh: Callable[[Cell], float] | None = None,
     ) -> Outcome:
         """`run_campaign` on this engine; `settings` say how groups are run, besides the device."""
+        for precision in {cell.config.get("precision", "float32") for cell in cells}:
+            check_precision(precision, self.device)
         cluster = self.cluster.beside(self.out)
         engine = make_engine(self.engine, self.workers, self.threads, context.locations, self.device, cluster)
         chunk = {} if self.chunk is None else {"chunk": self.chunk}

@@ -427,3 +427,12 @@ def test_with_a_folder_the_table_is_a_page_of_pictures_too(tmp_path):
     for title in ("Score on unseen lengths, published and ours", "Who learns it, and when", "Scores by length"):
         assert title in page
     assert "theodolite reproduce tiny --nets rnn,mlp --preset quick --seeds 1" in page
+
+
+def test_the_precision_is_the_presets_or_the_one_asked_for():
+    with pytest.raises(BadInput, match="tf32 is a mode of CUDA devices and this runs on cpu: use float32"):
+        reproduce("chomsky", "full", ["parity-check"], seeds=1, nets=["rnn"], steps=250)
+    (found,) = reproduce("tiny", "full", ["parity-check"], nets=["rnn"], seeds=1, steps=10, precision="bf16")
+    assert found["settings"]["precision"] == "bf16"
+    with pytest.raises(BadInput, match="leave out --precision"):
+        reproduce("failures", precision="bf16")

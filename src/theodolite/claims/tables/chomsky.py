@@ -25,7 +25,7 @@ RATES = (3e-3, 1e-3, 3e-4)
 
 TRAINING: dict[Preset, Training] = {
     "quick": Training(steps=1_000, batch=32, seeds=2, rates=(3e-3, 1e-3), rows=16),
-    "full": Training(steps=5_000, batch=32, seeds=paper.SEEDS, rates=RATES, rows=32, grows=True),
+    "full": Training(steps=5_000, batch=32, seeds=paper.SEEDS, rates=RATES, rows=32, grows=True, precision="tf32"),
 }
 LONGEST: dict[Preset, int] = {"quick": 10, "full": paper.LONGEST}
 UNSEEN: dict[Preset, tuple[int, ...]] = {

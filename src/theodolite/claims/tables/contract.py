@@ -16,8 +16,8 @@ Result = dict[str, Any]  # plain JSON; every result has `experiment`, `shorter` 
 
 @dataclass(frozen=True)
 class Request:
-    """What of a table is asked for. `nets` is None for all of them; `seeds` and `steps` are None for the preset's
-    numbers."""
+    """What of a table is asked for. `nets` is None for all of them; `seeds`, `steps` and `precision` are None for the
+    preset's."""
 
     preset: Preset
     experiments: tuple[str, ...]
@@ -25,6 +25,7 @@ class Request:
     seeds: int | None = None
     seed: int = 0
     steps: int | None = None
+    precision: str | None = None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,9 @@ SOLVED = 0.99
 
 TRAINING: dict[Preset, Training] = {
     "quick": Training(steps=500, batch=64, seeds=2, rates=(1e-2, 3e-3), rows=128),
-    "full": Training(steps=5_000, batch=64, seeds=2, rates=paper.RATES, decays=paper.DECAYS, rows=256, grows=True),
+    "full": Training(
+        steps=5_000, batch=64, seeds=2, rates=paper.RATES, decays=paper.DECAYS, rows=256, grows=True, precision="tf32"
+    ),
 }
 WIDTHS: dict[Preset, tuple[int, ...]] = {"quick": (16, 32), "full": (64, 128, 256, 512)}
 PAIRS: dict[Preset, tuple[int, ...]] = {"quick": (2, 4), "full": (4, 8, 16, 64)}

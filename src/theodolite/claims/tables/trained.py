@@ -29,7 +29,8 @@ LOOK = 250  # steps between looks of a training that grows: one number, however 
 @dataclass(frozen=True)
 class Training:
     """How every entry of a preset is trained; `rows` are drawn per length in the last evaluation. What `grows` can be
-    made longer with `--steps`, in multiples of `LOOK`: it goes on from where it ended."""
+    made longer with `--steps`, in multiples of `LOOK`: it goes on from where it ended. `precision` of products: the
+    papers' networks ran in the default of their GPUs, TF32."""
 
     steps: int
     batch: int
@@ -38,6 +39,7 @@ class Training:
     decays: tuple[float, ...] = (0.0,)
     rows: int = 32
     grows: bool = False
+    precision: str = "float32"
 
     def schedule(self, unseen: tuple[int, ...]) -> Schedule:
         grows = self.grows and self.steps % LOOK == 0
@@ -95,7 +97,9 @@ class TrainedTable:
 
     def plan(self, request: Request) -> Plan:
         training = self.training[request.preset]
-        training = training if request.steps is None else replace(training, steps=request.steps)
+        training = replace(
+            training, steps=request.steps or training.steps, precision=request.precision or training.precision
+        )
         seeds = request.seeds or training.seeds
         entries = [
             entry
@@ -204,6 +208,7 @@ def _planned(entry: Entry, training: Training, seeds: Iterable[int]) -> Training
             rates=[Rates(lr, decay) for lr in training.rates for decay in training.decays],
             seeds=seeds,
             shape=entry.shape,
+            precision=training.precision,
         )
     except TheodoliteError as reason:
         return TrainingPlan(skipped=(str(reason),))
@@ -235,6 +240,7 @@ def _about(entry: Entry, training: Training, members: int, cells: Sequence[Cell]
             "members": members,
             "optimiser": RULE.name,
             "clip": RULE.clip,
+            "precision": training.precision,
             "unseen": list(config["schedule"]["unseen"]) if config else list(entry.unseen),
         },
     }

@@ -20,7 +20,7 @@ TIED = "tied-transformer"  # the Universal Transformer without halting
 
 TRAINING: dict[Preset, Training] = {
     "quick": Training(steps=1_200, batch=64, seeds=2, rates=(5e-3, 2e-3), rows=64),
-    "full": Training(steps=5_000, batch=32, seeds=5, rates=(1e-3, 3e-4), rows=128, grows=True),
+    "full": Training(steps=5_000, batch=32, seeds=5, rates=(1e-3, 3e-4), rows=128, grows=True, precision="tf32"),
 }
 LONGEST: dict[Preset, int] = {"quick": 3, "full": paper.LONGEST}
 FARTHEST: dict[Preset, int] = {"quick": 12, "full": paper.FARTHEST}
