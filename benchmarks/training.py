@@ -48,8 +48,8 @@ from theodolite.training.scoring import losses
 from theodolite.training.trial import try_sizes
 from theodolite.version import __version__
 from timing import hardware, synchronise, timed
+from training_chomsky import BATCHES, chomsky
 from training_chomsky import NETS as CHOMSKY_NETS
-from training_chomsky import chomsky
 from training_peers import Peer, Run, Setting, one_line, prepare
 
 ROWS, LENGTH = 32, 10  # the task `copy` at length 10 has 20 tokens
@@ -308,6 +308,7 @@ def main() -> None:
     )
     parser.add_argument("--compiled", choices=("yes", "no", "both"), help="our steps; as the trial finds unless given")
     parser.add_argument("--chomsky", action="store_true", help="only the nets of `reproduce chomsky`, and no peers")
+    parser.add_argument("--batches", default=",".join(map(str, BATCHES)), help="with --chomsky")
     options = parser.parse_args()
     device = torch.device(options.device)
     cuda = device.type == "cuda"
@@ -333,7 +334,8 @@ def main() -> None:
     if options.chomsky:
         nets = _names(options.nets or ",".join(CHOMSKY_NETS), CHOMSKY_NETS)
         ways = {"yes": [True], "both": [False, True]}.get(options.compiled, [False])
-        for row in chomsky(nets, options.members, device, options.seconds, ways):
+        batches = [int(size) for size in _names(options.batches)]
+        for row in chomsky(nets, options.members, device, options.seconds, ways, batches, precisions):
             add("chomsky", row, _chomsky_line(row))
     else:
         if cuda:
@@ -390,7 +392,7 @@ def _line(row: dict[str, Any]) -> str:
 
 def _chomsky_line(row: dict[str, Any]) -> str:
     found = row.get("error") or f"{row['member_steps']:.0f} member-steps/s, {row['batching']}"
-    return f"{row['net']} batch {row['batch']}: {found}"
+    return f"{row['net']} batch {row['batch']} {row['precision']}: {found}"
 
 
 if __name__ == "__main__":

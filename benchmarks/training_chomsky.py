@@ -34,13 +34,19 @@ _CAPTURING = 30.0  # seconds that may take on CUDA
 
 
 def chomsky(
-    nets: Sequence[str], members: int | None, device: torch.device, seconds: float, compiled: Sequence[bool] = (False,)
+    nets: Sequence[str],
+    members: int | None,
+    device: torch.device,
+    seconds: float,
+    compiled: Sequence[bool] = (False,),
+    batches: Sequence[int] = BATCHES,
+    precisions: Sequence[str] = ("float32",),
 ) -> Iterator[dict[str, Any]]:
-    """A row for every net, batch and way to take a step."""
-    for net, batch, way in itertools.product(nets, BATCHES, compiled):
-        row = {"net": net, "task": TASK, "batch": batch, "device": device.type}
+    """A row for every net, batch, precision and way to take a step."""
+    for net, batch, precision, way in itertools.product(nets, batches, precisions, compiled):
+        row = {"net": net, "task": TASK, "batch": batch, "precision": precision, "device": device.type}
         try:
-            yield row | _measured(net, batch, members, device, seconds, way)
+            yield row | _measured(net, batch, members, device, seconds, way, precision)
         except Exception as error:
             yield row | {"member_steps": None, "error": one_line(error)}
         if device.type == "cuda":
@@ -48,7 +54,7 @@ def chomsky(
 
 
 def _measured(
-    net: str, batch: int, members: int | None, device: torch.device, seconds: float, compiled: bool
+    net: str, batch: int, members: int | None, device: torch.device, seconds: float, compiled: bool, precision: str
 ) -> dict[str, Any]:
     task = make_task(TASK, {"longest": LONGEST["full"], **TASK_ARGS.get(TASK, {})})
     pairing = pair(net, task, SHAPES["full"][net], max(UNSEEN["full"]))
@@ -56,7 +62,8 @@ def _measured(
     specs = [MemberSpec(f"{net} {i}", i, Rates(RATES[i % len(RATES)])) for i in range(count)]
     way: dict[str, Any] = {"compiled": True} if compiled else {}  # older checkouts know nothing of it
     batching = Batching(count, batched=True, graphs=device.type == "cuda", **way)  # all at once, as the table asks
-    session = Session(pairing, specs, Schedule(_STEPS, batch, every=_STEPS), RULE, batching, device)
+    multiplied: dict[str, Any] = {} if precision == "float32" else {"precision": precision}  # nor of this
+    session = Session(pairing, specs, Schedule(_STEPS, batch, every=_STEPS), RULE, batching, device, **multiplied)
     warm, warm_up = _train(session, _CAPTURING if device.type == "cuda" else seconds, _WARM_UP)
     steps, spent = _train(session, seconds)
     return {
