@@ -131,7 +131,7 @@ def test_the_order_of_thinkers_holds_fails_or_stays_open():
 def serial_and_parallel(worse: Mapping[str, float], steps: int = STEPS[0], spread: float = 0.002) -> list[Row]:
     return [
         row
-        for task in blocks._TASKS
+        for task in blocks._COMPARED.tasks
         for block, lost in (("serial", 0.0), ("parallel", worse.get(task, 0.0)))
         for row in made(
             steps, {"task": task, "shape": {"block": block}}, [member(v) for v in around(0.9 - lost, spread=spread)]
@@ -159,7 +159,7 @@ def taken_out(costs: Mapping[str, float], whole: float = 0.97, rising: float = 0
 
     return [
         row
-        for task in ablation._TASKS
+        for task in ablation._COMPARED.tasks
         for without in KINDS
         for row in made(
             steps, {"task": task, "shape": {"without": without}}, [result(task, without, v) for v in around(whole)]

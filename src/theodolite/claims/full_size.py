@@ -7,10 +7,13 @@ and Holm's correction runs over all comparisons of a stage.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from theodolite.claims.tables.sides import LEVEL
 from theodolite.lab.cell import Row
+
+Place = TypeVar("Place", bound=Hashable)
 
 STEPS = (5_000, 20_000)  # of training, at the end of each stage
 MEMBERS = 30  # for every setting, ten seeds at three rates or thirty seeds at one
@@ -25,3 +28,13 @@ def stages(rows: Sequence[Row]) -> list[list[Row]]:
     """The rows of each stage that was run."""
     found = [[row for row in rows if row.cell.config["schedule"]["steps"] == steps] for steps in STEPS]
     return [stage for stage in found if stage]
+
+
+def decided(
+    rows: Sequence[Row], of_stage: Callable[[Sequence[Row]], Mapping[Place, bool | None]]
+) -> dict[Place, bool | None]:
+    """By the first stage that decided it; None where neither did."""
+    said: dict[Place, bool | None] = {}
+    for stage in stages(rows):
+        said |= {place: side for place, side in of_stage(stage).items() if said.get(place) is None}
+    return said

@@ -4,54 +4,28 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
-from theodolite.claims.comparing import members, scores, trained
+from theodolite.claims.comparing import scores
 from theodolite.claims.contract import FullSize, Verdict, outcome
 from theodolite.claims.degree.ablated import KINDS, NET
-from theodolite.claims.full_size import LEVEL, MEMBERS, STAGES, STEPS, stages
-from theodolite.claims.tables.trained import LOOK
+from theodolite.claims.full_size import LEVEL, MEMBERS, STAGES, STEPS, decided, stages
+from theodolite.claims.one_setting import MARGIN, TASKS, OneSetting
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import chance_of_no_lead
 from theodolite.statistics.paired import holm
 
-_MARGIN = 0.05
 _LEARNT = 0.9
 _RISING = 0.02  # of mean accuracy from one fifth of the steps to the next
-_SHAPE: dict[str, Any] = {"width": 16, "depth": 2, "heads": 2}
-_RATE, _SEEDS = 3e-3, range(200, 200 + MEMBERS)  # none that an earlier run looked at
-_TASKS: dict[str, dict[str, Any]] = {
-    "majority": {"bits": 9},
-    "dyck": {"depth": 3, "longest": 8},
-    "copy": {"symbols": 3, "longest": 4},
-    "recall": {"keys": 8, "values": 4, "shortest": 2, "longest": 3},
-    "even-pairs": {"longest": 6},
-}
-
-
-def _cells(tasks: Sequence[str], steps: int) -> list[Cell]:
-    schedule: dict[str, Any] = {"batch": 32, "every": LOOK, "rows": 32, "to_the_end": True, "grows": True}
-    return [
-        cell
-        for task in tasks
-        for without in KINDS
-        for cell in trained(
-            NET, {**_SHAPE, "without": without}, task, _TASKS[task], _SEEDS, _RATE, steps=steps, **schedule
-        )
-    ]
-
-
-def _by_kind(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    return members(rows, lambda config: (config["task"], config["shape"]["without"]))
+_COMPARED = OneSetting(NET, "without", KINDS, {"majority": {"bits": 9}, **TASKS})
 
 
 def costs(rows: Sequence[Row]) -> dict[str, bool | None]:
     """Of one stage: True where the cost is small, False where it is large."""
-    by_kind = _by_kind(rows)
+    by_kind = _COMPARED.members(rows)
     found = {place: scores(own, "accuracy") for place, own in by_kind.items()}
     tasks = list(dict.fromkeys(task for task, _ in found))
-    large = [chance_of_no_lead(found[task, "nothing"], found[task, "both"], _MARGIN) for task in tasks]
-    small = [chance_of_no_lead(found[task, "both"], found[task, "nothing"], -_MARGIN) for task in tasks]
+    large = [chance_of_no_lead(found[task, "nothing"], found[task, "both"], MARGIN) for task in tasks]
+    small = [chance_of_no_lead(found[task, "both"], found[task, "nothing"], -MARGIN) for task in tasks]
     clear = holm([*large, *small], LEVEL)
     said: dict[str, bool | None] = {}
     for place, task in enumerate(tasks):
@@ -79,23 +53,22 @@ def mean_curve(rows: Sequence[Row]) -> list[tuple[int, float]]:
 
 
 def further(rows: Sequence[Row]) -> list[Cell]:
-    return _cells([task for task, said in costs(rows).items() if said is None], STEPS[1])
+    return _COMPARED.cells([task for task, said in costs(rows).items() if said is None], STEPS[1])
 
 
 def decide(rows: Sequence[Row]) -> Verdict:
-    said: dict[str, bool | None] = {}
+    said = decided(rows, costs)
     means: dict[str, dict[str, float]] = {}
     curves: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for stage in stages(rows):
-        said |= {task: side for task, side in costs(stage).items() if said.get(task) is None}
-        for (task, without), own in _by_kind(stage).items():
+        for (task, without), own in _COMPARED.members(stage).items():
             means.setdefault(task, {})[without] = statistics.fmean(scores(own, "accuracy"))
             curves.setdefault(task, {})[without] = mean_curve(own)
     words = {True: "small", False: "large", None: "undecided"}
     small = sum(side is True for side in said.values())
     return Verdict(
         outcome(False not in said.values(), 2 * small > len(said)),
-        {"cost below": _MARGIN},
+        {"cost below": MARGIN},
         {"accuracy": means, "cost": {task: words[side] for task, side in said.items()}, "over steps": curves},
         "Mean accuracy of the whole, without softmax, without activations, with neither: "
         + "; ".join(
@@ -109,13 +82,13 @@ def decide(rows: Sequence[Row]) -> Verdict:
 
 ABLATION = FullSize(
     f"Five tasks, {MEMBERS} seeds that no earlier run used, equal parameters; layer norms stay. {STAGES} The whole "
-    f"Transformer's mean accuracy less that of the one with neither is small if below {_MARGIN}, large if above "
+    f"Transformer's mean accuracy less that of the one with neither is small if below {MARGIN}, large if above "
     "(Welch, one-sided, ten tests). A large cost counts only where the network with neither has stopped rising: its "
     f"mean accuracy over the last fifth of the steps is at most {_RISING} above that over the fifth before. A task "
     f"that the whole does not learn (mean accuracy below {_LEARNT}) says nothing. A task undecided goes on, all "
     "networks. Holds if the cost is small on most tasks and large on none; fails if it is large on one. The curves "
     "over steps are reported.",
-    lambda: _cells(list(_TASKS), STEPS[0]),
+    lambda: _COMPARED.cells(list(_COMPARED.tasks), STEPS[0]),
     further,
     decide,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from theodolite.claims.comparing import members, scores
 from theodolite.claims.contract import FullSize, Verdict, outcome
-from theodolite.claims.full_size import LEVEL, STAGES, STEPS, stages
+from theodolite.claims.full_size import LEVEL, STAGES, STEPS, decided, stages
 from theodolite.claims.tables import chomsky, universal_transformer
 from theodolite.claims.tables import chomsky_published as hierarchy
 from theodolite.claims.tables import universal_transformer_published as thinkers
@@ -64,22 +64,20 @@ def further_hierarchy(rows: Sequence[Row]) -> Sequence[Cell]:
 
 
 def decide_hierarchy(rows: Sequence[Row]) -> Verdict:
-    said: dict[tuple[str, str], bool | None] = {}
-    for stage in stages(rows):
-        said |= {place: side for place, side in hierarchy_sides(stage).items() if said.get(place) is None}
+    said = decided(rows, hierarchy_sides)
     success = {(s.task, s.net): s.value >= SOLVED for s in hierarchy.SCORES if s.source == hierarchy.SOURCE}
     wrong = [f"{net} on {task}" for (task, net), side in said.items() if side is False]
     again = [success[place] for place, side in said.items() if side]
-    decided = len(wrong) + len(again)
+    sure = len(wrong) + len(again)
     listed = f" ({', '.join(wrong)})" if wrong else ""
     return Verdict(
-        outcome(not wrong, 2 * decided >= len(said) and any(again) and not all(again)),
+        outcome(not wrong, 2 * sure >= len(said) and any(again) and not all(again)),
         {f"{net} on {task}": "solved" if success[task, net] else "not solved" for task, net in said},
         {
             f"{net} on {task}": {True: "as published", False: "contradicted", None: "open"}[s]
             for (task, net), s in said.items()
         },
-        f"Of {len(said)} published figures {decided} were decided: {sum(again)} successes and "
+        f"Of {len(said)} published figures {sure} were decided: {sum(again)} successes and "
         f"{len(again) - sum(again)} failures seen again, {len(wrong)} contradicted{listed}.",
     )
 
@@ -129,10 +127,9 @@ def further_thinking(rows: Sequence[Row]) -> Sequence[Cell]:
 
 
 def decide_thinking(rows: Sequence[Row]) -> Verdict:
-    said: dict[tuple[str, str], bool | None] = {}
+    said = decided(rows, thinking_order)
     means: dict[str, list[float]] = {}
     for stage in stages(rows):
-        said |= {pair: order for pair, order in thinking_order(stage).items() if said.get(pair) is None}
         for (task, net), own in members(stage, _place).items():
             means[f"{net} on {task}"] = [statistics.fmean(scores(own, field)) for field in ("accuracy", "unseen")]
     agree, against = ([pair for pair, order in said.items() if order is side] for side in (True, False))

@@ -6,49 +6,25 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from theodolite.claims.comparing import members, scores, trained
+from theodolite.claims.comparing import scores
 from theodolite.claims.contract import FullSize, Verdict, outcome
-from theodolite.claims.full_size import LEVEL, MEMBERS, STAGES, STEPS, stages
-from theodolite.claims.tables.trained import LOOK
+from theodolite.claims.full_size import LEVEL, MEMBERS, STAGES, STEPS, decided, stages
+from theodolite.claims.one_setting import MARGIN, TASKS, OneSetting
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import chance_of_no_lead, difference_interval
 from theodolite.statistics.paired import holm
 
-_MARGIN = 0.05
-_SHAPE: dict[str, Any] = {"width": 16, "depth": 2, "heads": 2}
-_RATE, _SEEDS = 3e-3, range(200, 200 + MEMBERS)  # none that an earlier run looked at
 _BLOCKS = ("serial", "parallel")
-_TASKS: dict[str, dict[str, Any]] = {
-    "dyck": {"depth": 3, "longest": 8},
-    "copy": {"symbols": 3, "longest": 4},
-    "recall": {"keys": 8, "values": 4, "shortest": 2, "longest": 3},
-    "even-pairs": {"longest": 6},
-}
-
-
-def _cells(tasks: Sequence[str], steps: int) -> list[Cell]:
-    schedule: dict[str, Any] = {"batch": 32, "every": LOOK, "rows": 32, "to_the_end": True, "grows": True}
-    return [
-        cell
-        for task in tasks
-        for block in _BLOCKS
-        for cell in trained(
-            "transformer", {**_SHAPE, "block": block}, task, _TASKS[task], _SEEDS, _RATE, steps=steps, **schedule
-        )
-    ]
-
-
-def _by_block(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    return members(rows, lambda config: (config["task"], config["shape"]["block"]))
+_COMPARED = OneSetting("transformer", "block", _BLOCKS, TASKS)
 
 
 def likeness(rows: Sequence[Row]) -> dict[str, bool | None]:
     """Of one stage: True where the blocks are alike, False where they are apart."""
-    found = {place: scores(own, "accuracy") for place, own in _by_block(rows).items()}
+    found = {place: scores(own, "accuracy") for place, own in _COMPARED.members(rows).items()}
     tasks = list(dict.fromkeys(task for task, _ in found))
     both = [(found[task, "serial"], found[task, "parallel"]) for task in tasks]
-    apart = holm([min(1.0, 2 * min(_leads(one, other, _MARGIN))) for one, other in both], LEVEL)
-    alike = [max(_leads(one, other, -_MARGIN)) <= LEVEL for one, other in both]
+    apart = holm([min(1.0, 2 * min(_leads(one, other, MARGIN))) for one, other in both], LEVEL)
+    alike = [max(_leads(one, other, -MARGIN)) <= LEVEL for one, other in both]
     return {t: False if far else True if near else None for t, far, near in zip(tasks, apart, alike, strict=True)}
 
 
@@ -57,19 +33,18 @@ def _leads(one: Sequence[float], other: Sequence[float], margin: float) -> tuple
 
 
 def further(rows: Sequence[Row]) -> list[Cell]:
-    return _cells([task for task, said in likeness(rows).items() if said is None], STEPS[1])
+    return _COMPARED.cells([task for task, said in likeness(rows).items() if said is None], STEPS[1])
 
 
 def decide(rows: Sequence[Row]) -> Verdict:
-    said: dict[str, bool | None] = {}
+    said = decided(rows, likeness)
     shown: dict[str, dict[str, Any]] = {}
     for stage in stages(rows):
-        said |= {task: side for task, side in likeness(stage).items() if said.get(task) is None}
         shown |= _shown(stage)
     words = {True: "alike", False: "apart", None: "undecided"}
     return Verdict(
         outcome(False not in said.values(), None not in said.values()),
-        {"difference within": _MARGIN},
+        {"difference within": MARGIN},
         {task: {**shown[task], "verdict": words[side]} for task, side in said.items()},
         "Serial and parallel, mean accuracy (95 % interval of the difference; members that learnt it, median step): "
         + "; ".join(
@@ -82,7 +57,7 @@ def decide(rows: Sequence[Row]) -> Verdict:
 
 
 def _shown(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
-    by_block = _by_block(rows)
+    by_block = _COMPARED.members(rows)
     found: dict[str, dict[str, Any]] = {}
     for task in dict.fromkeys(task for task, _ in by_block):
         one, other = (scores(by_block[task, block], "accuracy") for block in _BLOCKS)
@@ -106,11 +81,11 @@ def _told(learnt: Mapping[str, float | int | None]) -> str:
 
 BLOCKS = FullSize(
     f"Four tasks, {MEMBERS} seeds that no earlier run used, equal shapes (a parallel block has one layer norm less), "
-    f"accuracy. {STAGES} Alike if two one-sided tests (Welch) put the difference of means within ±{_MARGIN}, each at "
+    f"accuracy. {STAGES} Alike if two one-sided tests (Welch) put the difference of means within ±{MARGIN}, each at "
     f"{100 * LEVEL:g} %: all tasks must be alike, and a conjunction needs no correction. Apart if it lies outside, "
     "Holm over the tasks. A task that is neither goes on, both blocks. Holds if alike on every task, fails if apart on "
     "one. The steps until a task is learnt are reported.",
-    lambda: _cells(list(_TASKS), STEPS[0]),
+    lambda: _COMPARED.cells(list(_COMPARED.tasks), STEPS[0]),
     further,
     decide,
 )
