@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from theodolite.claims.check import check_claims
-from theodolite.claims.contract import FullSize, Verdict, claims, judge
+from theodolite.claims.contract import FullSize, Verdict, claims, judge, ordered
 from theodolite.claims.degree import p8_at_full_size as ablation
 from theodolite.claims.degree.ablated import KINDS
 from theodolite.claims.expressivity import g15_g16_at_full_size as hierarchy
@@ -202,7 +202,7 @@ def test_a_claim_of_one_size_says_so():
         check_claims(["T8"], preset="full")
     with pytest.raises(BadInput, match="preset 'huge' is unknown"):
         check_claims(["T8"], preset="huge")  # pyright: ignore[reportArgumentType]
-    assert tuple(claim.id for _, claim in claims.items() if claim.full is not None) == FULL
+    assert tuple(claim.id for claim in ordered() if claim.full is not None) == FULL
 
 
 def test_the_second_stage_is_asked_for_after_the_first_and_both_are_decided_on(monkeypatch):
