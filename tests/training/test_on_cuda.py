@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -10,12 +11,12 @@ import torch
 from theodolite.errors import NotEnoughMemory
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
 from theodolite.nets import nets
-from theodolite.tasks.contract import make_task
+from theodolite.tasks.contract import Batch, make_task
 from theodolite.training.group import MemberSpec, Schedule
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, pair
-from theodolite.training.program import Batching
+from theodolite.training.program import Batching, Program
 from theodolite.training.session import Session
 from theodolite.training.trial import agreement, try_sizes
 
@@ -27,13 +28,21 @@ pytestmark = pytest.mark.gpu
 CUDA = torch.device("cuda")
 RECALL = make_task("recall", {"keys": 6, "values": 4, "longest": 4})
 PARITY = make_task("parity", {"bits": 4, "relevant": 1})
-RATES = [Rates(1e-2, 0.0)] * 3 + [Rates(3e-2, 0.1)] * 5
+RATES = [Rates(1e-3, 0.0)] * 3 + [Rates(3e-3, 0.1)] * 5
 RULES = [Rule("adamw", epsilon=1e-3), Rule("sgd")]
 NETS = ["lstm", "rnn", "gru", "stack-rnn", "tape-rnn", "delta-net", "state-space", "convolution", "transformer", "mlp"]
+# Vectors of a head are brought to length 1, which enlarges the rounding of narrow ones, layer by layer.
+SHAPES = {"delta-net": {"width": 24, "heads": 2, "depth": 1}}
 
 
 def fitting(net: str) -> Pairing:
-    return pair(net, PARITY if nets[net].kind == "vector" else RECALL, {"width": 8})
+    return pair(net, PARITY if nets[net].kind == "vector" else RECALL, SHAPES.get(net, {"width": 8}))
+
+
+def train_in_pairs(one: Program, drawn: Sequence[Batch], step: int) -> None:
+    """Batches that are alike are captured together, by their number: pairs of them come again."""
+    for start in range(0, len(drawn), 2):
+        one.train(drawn[start : start + 2], step + start)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=["adamw", "sgd"])
@@ -45,10 +54,10 @@ def test_captured_steps_give_the_weights_of_plain_ones(net, rule):
     found = []
     for batching in (Batching(3, batched=True, graphs=True), Batching(3, batched=True), Batching(1, batched=False)):
         one = program(pairing, RATES, rule, batching, CUDA)
-        one.train(drawn[:14], 1)
+        train_in_pairs(one, drawn[:14], 1)
         one.keep(torch.tensor([0, 2, 5, 6, 7], device=CUDA))
         rest = [type(b)(*(t[[0, 2, 5, 6, 7]] for t in (b.inputs, b.targets, b.mask))) for b in drawn[14:]]
-        one.train(rest, 15)
+        train_in_pairs(one, rest, 15)
         found.append(weights(one))
         if batching.graphs:
             assert one._step is not None
@@ -57,9 +66,19 @@ def test_captured_steps_give_the_weights_of_plain_ones(net, rule):
             assert not one._step.captured._refused
     captured, plain, loop = found
     for name in captured:
-        # Captured batches are padded, so sums differ by rounding, which Adam's division enlarges: a step is 0.01.
+        # Captured batches are padded, so sums differ by rounding, which Adam's division enlarges: a step is 0.001.
         torch.testing.assert_close(captured[name], plain[name], rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(captured[name], loop[name], rtol=1e-3, atol=1e-4)
+
+
+def test_a_capture_that_fails_leaves_draws_and_streams_as_they_were(caplog):
+    pairing = pair(user_nets.Waiting, PARITY)
+    one = program(pairing, RATES, RULES[0], Batching(8, batched=True, graphs=True), CUDA)
+    stream = torch.cuda.current_stream(CUDA)
+    train_in_pairs(one, batches(pairing, 8, count=6, device=CUDA), 1)
+    assert "cannot be captured" in caplog.text
+    assert torch.rand(3, device=CUDA).isfinite().all()
+    assert torch.cuda.current_stream(CUDA) == stream
 
 
 @pytest.mark.parametrize("net", ["mlp", "lstm", "tape-rnn", "transformer"])
@@ -108,7 +127,7 @@ def test_weights_are_those_of_the_cpu(net):
     here.train(drawn, 1)
     gpu.train(there, 1)
     for name, tensor in weights(here).items():
-        torch.testing.assert_close(weights(gpu)[name].cpu(), tensor, rtol=1e-2, atol=1e-3)
+        torch.testing.assert_close(weights(gpu)[name].cpu(), tensor, rtol=1e-2, atol=1e-4)
 
 
 @pytest.mark.parametrize("batching", [Batching(3, batched=True, graphs=True), Batching(1, batched=False)], ids=str)

@@ -40,6 +40,19 @@ class Dropping(nn.Module):
         return self.layers(x)
 
 
+class Waiting(nn.Module):
+    """Waits for the device in every call, which no graph can hold."""
+
+    def __init__(self, features: int, outputs: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(features, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.is_cuda:
+            torch.cuda.synchronize()
+        return self.layer(x)
+
+
 class Frozen(nn.Module):
     """The first layer is random and stays so."""
 

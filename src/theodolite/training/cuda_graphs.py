@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -74,6 +75,20 @@ class CapturedSteps:
         held = tuple(torch.stack(parts) for parts in zip(*batches, strict=True))
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize(self._device)
-        with torch.cuda.graph(graph, pool=self._pool):
+        with _as_before_on_failure(self._device), torch.cuda.graph(graph, pool=self._pool):
             steps([tuple(part[number] for part in held) for number in range(len(batches))])
         return _Captured(graph, held)
+
+
+@contextmanager
+def _as_before_on_failure(device: torch.device) -> Iterator[None]:
+    """A capture that fails leaves its own stream current and the device's generator capturing, so that the next draw is
+    refused. A copy of the generator's state does not capture."""
+    stream = torch.cuda.current_stream(device)
+    try:
+        yield
+    except RuntimeError:
+        torch.cuda.set_stream(stream)
+        generator = torch.cuda.default_generators[stream.device_index]
+        generator.graphsafe_set_state(generator.clone_state())
+        raise
