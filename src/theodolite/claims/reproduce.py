@@ -11,7 +11,7 @@ from theodolite.claims.tables.experiment import Preset
 from theodolite.claims.tables.failures import remedies
 from theodolite.errors import BadInput
 from theodolite.files import refuse_foreign
-from theodolite.lab.campaign import Listener, Watch
+from theodolite.lab.campaign import Listener, Outcome, Watch
 from theodolite.lab.engines.by_name import Cluster
 from theodolite.lab.running import Running
 from theodolite.lab.work import Context
@@ -36,6 +36,7 @@ def reproduce(
     engine: str = "local",
     cluster: Cluster | None = None,
     workers: int | None = None,
+    kept: bool = False,
     experiments: Sequence[str] | None = None,
 ) -> list[dict[str, Any]]:
     """Run the experiments of a table and put published figures beside the measured ones.
@@ -54,6 +55,7 @@ def reproduce(
         out: folder of a store: what is in it is not run again, so that a run that was stopped goes on
         engine: `local` is this machine; `streams`, `ray` and `slurm` as in `learn`, and `cluster` says which cluster
         workers: processes side by side; without a number this process alone
+        kept: only what is finished in `out`, wherever that was; nothing is trained
 
     Examples:
         >>> first = reproduce("failures", only=["remedies"], seeds=1)[0]
@@ -78,11 +80,16 @@ def reproduce(
     request = Request(preset, *named, seeds, seed, steps, precision)
     if out is not None:
         refuse_foreign(out)
+    if kept and (out is None or not Path(out).is_dir()):
+        raise BadInput("what is kept lies in the folder of an earlier run: name it with --out")
     plan = chosen.plan(request)
     listener = None if watch is None else Listener(watch=watch)
     with running.open() as store:
         context = Context(checkpoints=store.checkpoints.resolve(), locations=plan.locations)
-        outcome = running.run(plan.cells, store, context, plan.settings, listener, weigh=plan.weigh)
+        if kept:
+            outcome = Outcome(store.finished(cell.key for cell in plan.cells))
+        else:
+            outcome = running.run(plan.cells, store, context, plan.settings, listener, weigh=plan.weigh)
     results = plan.results(outcome)
     if not results:
         raise BadInput(f"'{table}' has no entry for {', '.join(nets or ())} there: name other nets or experiments")

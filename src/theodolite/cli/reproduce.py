@@ -39,6 +39,7 @@ def reproduce(
         Path | None,
         Option("--out", metavar="DIR", help="Keep what is finished there, not to run it again; report.html too."),
     ] = None,
+    kept: Annotated[bool, Option("--kept", help="Show what is finished in --out; train nothing.")] = False,
     workers: Annotated[
         int | None, Option(min=1, help="Processes side by side; this one alone, all that fit on ray.")
     ] = None,
@@ -75,6 +76,7 @@ def reproduce(
             engine=site.engine,
             cluster=site.cluster,
             workers=workers,
+            kept=kept,
         )
     if markdown is not None:
         write_text(markdown, as_markdown(results))
@@ -109,7 +111,7 @@ def reproduce(
         else:
             print_table(console, results, said)
     failed = [r["error"] for r in results if r["error"] is not None and r.get("applicable", True)]
-    if failed:
+    if failed and not kept:
         raise CellsFailed(
             f"{len(failed)} of {len(results)} entries are not complete, the first because {failed[0]}; what is "
             "finished is kept in --out, and the same command tries these again"

@@ -436,3 +436,15 @@ def test_the_precision_is_the_presets_or_the_one_asked_for():
     assert found["settings"]["precision"] == "bf16"
     with pytest.raises(BadInput, match="leave out --precision"):
         reproduce("failures", precision="bf16")
+
+
+def test_what_is_kept_is_shown_without_training(tmp_path):
+    folder = tmp_path / "kept"
+    with pytest.raises(BadInput, match="name it with --out"):
+        reproduce("tiny", out=folder, kept=True)
+    (trained_now,) = reproduce("tiny", nets=["rnn"], seeds=1, out=folder)
+    rnn, other = reproduce("tiny", nets=["rnn", "transformer"], seeds=1, out=folder, kept=True)
+    assert rnn == trained_now
+    assert "members were not trained" in other["error"]
+    done = run("tiny", "--nets", "rnn,transformer", "--seeds", "1", "--out", str(folder), "--kept", "--json")
+    assert done.exit_code == 0
