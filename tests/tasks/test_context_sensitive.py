@@ -100,6 +100,14 @@ def test_the_hidden_symbol_is_where_the_two_writings_differ():
         assert places == set(range(2 * (length // 2))), "any symbol may be the hidden one"
 
 
+@pytest.mark.parametrize("symbols", [2, 3, 5])
+def test_the_hidden_symbol_is_the_one_left_an_odd_number_of_times(symbols):
+    """So that the task is regular, though it is listed as context-sensitive."""
+    for inputs, targets, _ in rows(make_task("missing-duplicate", {"symbols": symbols}).sample(2, 20, 13, generator())):
+        odd = [symbol for symbol in range(symbols) if list(inputs).count(symbol) % 2]
+        assert odd == [targets[-1]]
+
+
 def test_one_symbol_alone_is_its_own_answer():
     for inputs, targets, _ in rows(make_task("missing-duplicate", {}).sample(1, 20, 1, generator())):
         assert inputs[1] == 4

@@ -21,7 +21,8 @@ class MissingDuplicate(Named):
 
     `length` symbols are read: half as many, rounded down, drawn alike and written twice, and a blank where `length`
     is odd. Which of the two writings hides a symbol, and where, is drawn alike too. At length 1, where there is nothing
-    to write twice, one symbol is read and is the answer. The set-up of Delétang et al. 2022, a context-sensitive task.
+    to write twice, one symbol is read and is the answer. The set-up of Delétang et al. 2022, who count it as
+    context-sensitive; but the hidden symbol is the one that is left an odd number of times.
     """
 
     symbols: int = 2
