@@ -59,6 +59,8 @@ def test_bounds_are_the_theorems_and_the_cap():
         bounds = attention_bounds(shape.depth, shape.width, shape.heads)
         assert (rated.lower_log3, rated.upper_log3) == (bounds.lower_log3, bounds.upper_log3)
         assert rated.cap_log3 == attention_cap_log3(shape.depth, shape.width)
+        assert rated.lower_log3 is not None
+        assert rated.cap_log3 is not None
         assert rated.lower_log3 < rated.cap_log3
 
 
@@ -67,7 +69,8 @@ def test_inputs_of_low_rank_lower_the_cap_and_void_the_lower_bound():
     assert low.given is not None
     assert full.given is not None
     assert low.given.lower_log3 is None
-    assert low.given.cap_log3 == attention_cap_log3(12, 64) < full.given.cap_log3
+    assert low.given.cap_log3 == attention_cap_log3(12, 64)
+    assert full.given.cap_log3 == attention_cap_log3(12, 768)
 
 
 def test_images_get_a_deeper_shape_and_a_warning():
@@ -109,7 +112,7 @@ def test_a_factored_embedding_is_counted():
 
 def test_context_sets_where_attention_is_costed():
     short_, long = advise(LLAMA3, context=10), advise(LLAMA3, context=20)
-    gained = long.judged.cost.inference_flops - short_.judged.cost.inference_flops
+    gained = (long.judged.cost.inference_flops or 0) - (short_.judged.cost.inference_flops or 0)
     assert gained == 4 * 32 * 4096 * 10
 
 

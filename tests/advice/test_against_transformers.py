@@ -276,6 +276,7 @@ def test_an_encoder_decoder_costs_what_torch_counts_in_transformers(encoder: int
     norms = (3 * decoder + 1) * T5["d_model"]
     assert found.inference_flops == written + 2 * norms
     norms += (2 * encoder + 1) * T5["d_model"]
+    assert found.training_flops is not None
     assert 2 * found.training_flops == 3 * (read + written + 2 * norms)
     assert both.get_total_flops() == 3 * forward.get_total_flops()
     assert found.sequential_depth == decoder

@@ -6,12 +6,14 @@ import json
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.each import each
+from theodolite.advice.building.library import hidden
 from theodolite.advice.catalogue import models
 from theodolite.advice.configs import load_config, read_config, reshape
 from theodolite.advice.shape import OUTSIDE_BLOCKS
@@ -34,6 +36,13 @@ MIXTRAL = LLAMA | {"model_type": "mixtral", "num_key_value_heads": 8, "intermedi
 T5 = {"model_type": "t5", "num_layers": 6, "d_model": 512, "num_heads": 8, "d_kv": 64, "d_ff": 2048}
 ALBERT = BERT | {"model_type": "albert", "embedding_size": 128, "intermediate_size": 3072}
 VIT = BERT | {"model_type": "vit", "num_labels": 1000, "image_size": 224, "patch_size": 16}
+
+
+@pytest.fixture(autouse=True)
+def by_description() -> Iterator[None]:
+    """What is built by transformers is in test_building.py."""
+    with hidden():
+        yield
 
 
 @pytest.mark.parametrize(
@@ -119,6 +128,7 @@ def test_an_unknown_encoder_decoder_keeps_its_two_depths() -> None:
         "vocab_size": 50265,
     }
     bart |= {"model_type": "bart", "encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072, "max_position_embeddings": 1024}
+    bart |= {"model_type": "not-bart"}
     shape = read_config(bart, "BART")
     assert (shape.depth, shape.decoder_depth, shape.heads, shape.mlp_width) == (10, 4, 12, 3072)
     attention = 4 * (768 * 768 + 768)
@@ -154,17 +164,15 @@ def test_the_text_part_of_clip_has_its_own_name_and_positions() -> None:
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"model_type": "mamba", "hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50280}, "recurrent"),
-        ({"model_type": "mamba2", "hidden_size": 768, "num_hidden_layers": 24, "num_heads": 24}, "recurrent"),
         ({"model_type": "rwkv7"}, "recurrent"),
         ({"model_type": "s4"}, "recurrent"),
         ({"d_model": 768, "n_layer": 24, "vocab_size": 50277, "ssm_cfg": {}}, "recurrent"),  # the first Mambas
-        (LLAMA | {"model_type": "jamba"}, "not a Transformer in all of its layers"),
+        (LLAMA | {"model_type": "samba"}, "not a Transformer in all of its layers"),
         (LLAMA | {"model_type": "new", "layer_types": ["linear_attention", "full_attention"]}, "all of its layers"),
-        ({"model_type": "resnet", "hidden_sizes": [64]}, "convolutional"),
+        ({"model_type": "vgg", "hidden_sizes": [64]}, "convolutional"),
     ],
 )
-def test_what_is_not_a_transformer_is_refused_as_that(config: dict[str, Any], said: str) -> None:
+def test_what_is_not_a_transformer_and_not_described_is_refused_as_that(config: dict[str, Any], said: str) -> None:
     with pytest.raises(BadInput, match=said) as caught:
         read_config(config, "my config")
     assert "my config" in str(caught.value)
@@ -176,10 +184,12 @@ def test_a_transformer_with_a_similar_name_is_read(family: str) -> None:
     assert read_config(LLAMA | {"model_type": family}, "a model").depth == 32
 
 
-def test_a_text_part_without_sizes_is_named() -> None:
-    for inner in ({"model_type": "llama"}, {"model_type": "brand-new"}):
-        with pytest.raises(BadInput, match="text_config of my config does not state"):
-            read_config({"model_type": "llava", "text_config": inner}, "my config")
+def test_a_text_part_without_sizes_has_those_of_its_type_or_is_named() -> None:
+    shape = read_config({"model_type": "llava", "text_config": {"model_type": "llama"}}, "my config")
+    assert (shape.depth, shape.width, shape.params) == (32, 4096, 6_738_415_616)
+    assert any("hidden_size 4096" in note for note in shape.notes)
+    with pytest.raises(BadInput, match="text_config of my config does not state"):
+        read_config({"model_type": "llava", "text_config": {"model_type": "brand-new"}}, "my config")
 
 
 @each(

@@ -30,6 +30,8 @@ def test_flops_are_what_torch_counts_for_such_blocks(gated):
         forward = counted.get_total_flops()
         y.sum().backward()
     found = cost(shape, tokens)
+    assert found.inference_flops is not None
+    assert found.training_flops is not None
     assert forward == tokens * found.inference_flops
     assert counted.get_total_flops() == tokens * found.training_flops
 
@@ -78,7 +80,7 @@ def test_a_token_of_t5_small_passes_its_encoder_or_its_decoder():
 
 
 def test_an_encoder_decoder_of_an_unknown_family_splits_its_parameters_alike():
-    bart = {"model_type": "bart", "d_model": 64, "encoder_layers": 3, "decoder_layers": 1, "vocab_size": 100}
+    bart = {"model_type": "not-bart", "d_model": 64, "encoder_layers": 3, "decoder_layers": 1, "vocab_size": 100}
     shape = read_config({**bart, "encoder_attention_heads": 4, "encoder_ffn_dim": 128}, "BART")
     map_, mlp, norm = 64 * 64 + 64, 2 * 64 * 128 + 128 + 64, 2 * 64
     assert encoder_multiplied_parameters(shape) == 3 * (4 * map_ + mlp + 2 * norm) + 2 * map_

@@ -30,9 +30,9 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("extra", [["--json"], ["--plot", "plane.svg"], ["--out", "advised"]])
+@pytest.mark.parametrize("extra", [["--json"], ["--plot", "plane.svg"]])
 def test_it_runs_without_torch(config, tmp_path, extra):
-    """How long it takes is measured by benchmarks/commands.py."""
+    """How long it takes is measured by benchmarks/commands.py. With `--out` the model is built."""
     code = (
         "import sys\n"
         "sys.argv = ['theodolite', *sys.argv[1:]]\n"

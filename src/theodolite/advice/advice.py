@@ -6,14 +6,15 @@ import logging
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
 from theodolite.advice.bottlenecks import bottlenecks, input_rank
-from theodolite.advice.configs import load_config, read_config, reshape
+from theodolite.advice.configs import load_config, read_config
 from theodolite.advice.cost import cost
+from theodolite.advice.other_networks import WORDS
 from theodolite.advice.recommend import Family, Recommendation, alternatives, fit_for, recommend
+from theodolite.advice.reshaped import Reshaped
 from theodolite.advice.result import Advice, Rated, Regime, Verdict, short
 from theodolite.advice.shape import Modality, ModelShape
 from theodolite.advice.template import BYTE_VOCAB, template
@@ -26,6 +27,7 @@ from theodolite.theory.shapes import FITTED_DEPTHS, Fit, boundary_depth, dense_p
 logger = logging.getLogger(__name__)
 
 SMALLEST, LARGEST = 10**4, 10**15
+_GUESSED = "The parameters are about so many: not every field of the configuration was read; see the notes."
 CONTEXT = 2048
 """Tokens of context at which costs are computed, or the longest input where that is shorter."""
 
@@ -78,7 +80,7 @@ def advise(
         given = start = replace(start, modality=chosen)
         budget = start.params
     advice = _advise(content, name, start, given, chosen, budget, embedding_rank, context)
-    if measure:
+    if measure and advice.judged.shape.speaks:
         from theodolite.advice.measure import measure_shapes
 
         return replace(advice, measured=measure_shapes(advice, device))
@@ -95,30 +97,40 @@ def _advise(
     rank: int | None,
     context: int | None,
 ) -> Advice:
-    fit = fit_for(modality)
-
-    @cache
-    def build(depth: int, width: int, heads: int) -> ModelShape:
-        return replace(read_config(reshape(config, depth, width, heads), name), modality=modality)
-
-    family = Family.of(start, build)
-    found = recommend(family, budget, fit, min(start.depth, 1000))
-    if modality == "image":
-        found = replace(found, extrapolated=True)  # from language
-    verdict = _verdict(given, found)
-    if given is not None and verdict == "agrees" and given.attention_width <= given.width:
-        found = replace(found, shape=given)  # nothing to change
     tokens = context or min(CONTEXT, start.positions or CONTEXT)
-    new = found.shape
-    logger.info("the fit meets the budget at depth %.2f and width %.1f", found.fitted_depth, found.fitted_width)
 
     def rated(shape: ModelShape) -> Rated:
+        if not shape.speaks:
+            return Rated(shape, cost(shape, tokens), None, None, None)
         bounds = attention_bounds(shape.depth, shape.width, shape.heads)
         inputs = input_rank(shape, rank)
         full = inputs is None or inputs >= shape.width
         cap = attention_cap_log3(shape.depth, shape.width, inputs)
         return Rated(shape, cost(shape, tokens), bounds.lower_log3 if full else None, bounds.upper_log3, cap)
 
+    if given is not None:
+        reason = _silence(given)
+        if reason is not None:
+            return _counted_only(config, name, modality, rated(given), rank, reason)
+    fit = fit_for(modality)
+    shapes = Reshaped(config, name, start, modality)
+    try:
+        family = Family.of(start, shapes.near)
+        found = recommend(family, budget, fit, min(start.depth, 1000))
+        found = replace(found, shape=shapes.exact(found.shape))
+        others = tuple(shapes.exact(shape) for shape in alternatives(family, budget, found.shape))
+    except BadInput as error:
+        if given is None or shapes.by_hand:
+            raise
+        reason = f"no other shape of it is advised, since {error}"
+        return _counted_only(config, name, modality, rated(given), rank, reason)
+    if modality == "image":
+        found = replace(found, extrapolated=True)  # from language
+    verdict = _verdict(given, found)
+    if given is not None and verdict == "agrees" and given.attention_width <= given.width:
+        found = replace(found, shape=given)  # nothing to change
+    new = found.shape
+    logger.info("the fit meets the budget at depth %.2f and width %.1f", found.fitted_depth, found.fitted_width)
     kept = given is not None and new is given
     return Advice(
         name=name,
@@ -130,9 +142,37 @@ def _advise(
         regime=_regime(given or new, fit, found, verdict),
         bottlenecks=bottlenecks(given or new, rank),
         left=bottlenecks(new, rank),
-        alternatives=tuple(rated(shape) for shape in alternatives(family, budget, new)),
+        alternatives=tuple(rated(shape) for shape in others),
         warnings=_warnings(given or new, new, modality, found),
-        config=dict(config) if kept else reshape(config, new.depth, new.width, new.heads),
+        config=dict(config) if kept else shapes.config(new),
+    )
+
+
+def _silence(shape: ModelShape) -> str | None:
+    """Why there is no advice, where there is none."""
+    if shape.speaks:
+        return None
+    return f"it is {WORDS[shape.kind]}, and of those the theorems and the published fit say nothing"
+
+
+def _counted_only(
+    config: Mapping[str, Any], name: str, modality: Modality, given: Rated, rank: int | None, reason: str
+) -> Advice:
+    notes = () if given.shape.exact else (_GUESSED,)
+    return Advice(
+        name=name,
+        modality=modality,
+        budget=given.shape.params,
+        given=given,
+        advised=None,
+        recommendation=None,
+        regime=None,
+        bottlenecks=bottlenecks(given.shape, rank) if given.shape.speaks else (),
+        left=(),
+        alternatives=(),
+        warnings=notes,
+        config=dict(config),
+        silent=reason,
     )
 
 
@@ -184,7 +224,7 @@ def _warnings(judged: ModelShape, new: ModelShape, modality: Modality, found: Re
     if judged.distinct_layers is not None and judged.distinct_layers < judged.depth:
         notes.append("Layers share their weights, so depth costs time and no parameters.")
     if not judged.exact:
-        notes.append("Some fields of the configuration were guessed; see the notes.")
+        notes.append(_GUESSED)
     if found.depth_low > new.depth or found.depth_high < new.depth:
         notes.append("No shape with heads of this width lies in the interval; the nearest one is given.")
     return tuple(notes)

@@ -45,7 +45,7 @@ class PublicModel:
 
     @property
     def shape(self) -> ModelShape:
-        return read_config(self.config, self.name)
+        return read_config(self.config, self.name, build=False)
 
     @property
     def counted(self) -> int | None:

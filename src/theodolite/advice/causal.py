@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from theodolite.advice.counting import Experts, Latent, attention, linear, mlp, norm
 from theodolite.advice.fields import HEADS, MLP_WIDTH, POSITIONS, VOCAB, WIDTH, Fields, divided
 from theodolite.advice.shape import ModelShape
+from theodolite.advice.windows import windows
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,8 @@ def count_causal(fields: Fields, family: str, style: Style | Callable[[Fields], 
         active_experts=experts.active if experts and sparse else 1,
         positions=positions,
         cached_numbers=style.latent.cached if style.latent else None,
+        score_width=style.latent.score_width if style.latent else None,
+        windows=windows(fields.config, family, depth),
         headless=bare,
         counted=counted,
         notes=style.notes,

@@ -55,8 +55,10 @@ class Latent:
     """Attention whose queries, keys and values pass through a narrow map: parameters of one layer, and its norms.
 
     `cached` are the numbers it keeps for a token: the narrow one of keys and values, and the rotated key.
+    `score_width` is that of a head's queries and keys.
     """
 
     params: int
     norms: int
     cached: int
+    score_width: int

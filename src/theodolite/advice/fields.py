@@ -29,6 +29,7 @@ class Fields:
     def __init__(self, config: Mapping[str, Any], name: str) -> None:
         self.config = config
         self.name = name
+        self.read: set[str] = set()  # names that were asked for
 
     def has(self, *names: str) -> bool:
         return self._first(names) is not None
@@ -53,9 +54,11 @@ class Fields:
 
     def nullable(self, name: str, default: int) -> int | None:
         """A size whose null means that there is none, unlike its absence."""
+        self.read.add(name)
         return None if self.config.get(name, default) is None else self.size(name, default)
 
     def flag(self, name: str, default: bool) -> bool:
+        self.read.add(name)
         value = self.config.get(name)
         if value is None:
             return default
@@ -64,6 +67,7 @@ class Fields:
         return value
 
     def text(self, name: str, default: str) -> str:
+        self.read.add(name)
         value = self.config.get(name)
         if value is None:
             return default
@@ -73,6 +77,7 @@ class Fields:
 
     def indices(self, name: str) -> tuple[int, ...]:
         """A list of layer numbers, empty when absent."""
+        self.read.add(name)
         value = self.config.get(name)
         if value is None:
             return ()
@@ -82,6 +87,7 @@ class Fields:
 
     def nested(self, name: str) -> Mapping[str, Any]:
         """A configuration inside this one."""
+        self.read.add(name)
         value = self.config.get(name)
         if not isinstance(value, Mapping):
             raise BadInput(f"{name} of {self.name} is {reprlib.repr(value)}: write an object with the model's sizes")
@@ -89,6 +95,7 @@ class Fields:
 
     def architecture(self) -> str | None:
         """The model class the configuration was written by."""
+        self.read.add("architectures")
         value = self.config.get("architectures")
         if value is None or value == []:
             return None
@@ -114,6 +121,7 @@ class Fields:
         return kv
 
     def _first(self, names: tuple[str, ...]) -> tuple[str, Any] | None:
+        self.read.update(names)
         return next(((name, self.config[name]) for name in names if self.config.get(name) is not None), None)
 
     def _checked(self, field: str, value: Any, smallest: int, largest: int) -> int:

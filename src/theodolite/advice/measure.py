@@ -87,8 +87,9 @@ class Block(nn.Module):
 def measure_shapes(advice: Advice, device: str) -> dict[str, Measured]:
     """`given` (where there is one) and `advised`, in turn on the same device at the advice's context."""
     shapes = {} if advice.given is None else {"given": advice.given.shape}
-    shapes["advised"] = advice.advised.shape
-    return {name: measure_shape(shape, advice.advised.cost.context, device) for name, shape in shapes.items()}
+    if advice.advised is not None:
+        shapes["advised"] = advice.advised.shape
+    return {name: measure_shape(shape, advice.judged.cost.context, device) for name, shape in shapes.items()}
 
 
 def measure_shape(shape: ModelShape, tokens: int, device: str = "cpu") -> Measured:

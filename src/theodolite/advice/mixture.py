@@ -126,6 +126,7 @@ def _deepseek(
         + linear(heads * value, width, bias),
         norms=kv_rank + (query_rank or 0),
         cached=kv_rank + rotary,
+        score_width=plain + rotary,
     )
     expert_width = fields.size("moe_intermediate_size", expert_width)
     shared_width = fields.size("n_shared_experts", shared) * expert_width
@@ -137,6 +138,8 @@ def _deepseek(
         always=mlp(width, shared_width, gated=True, bias=mlp_bias),
     )
     first = min(depth, fields.count("first_k_dense_replace", dense))
+    if fields.size("moe_layer_freq", 1) != 1:
+        raise BadInput(f"{fields.name} sets moe_layer_freq to {fields.size('moe_layer_freq')}: only 1 can be counted")
     notes = [
         f"attention is latent: keys and values through rank {kv_rank}, and a head's values are {value} wide",
         f"every token also passes shared experts of width {shared_width}",

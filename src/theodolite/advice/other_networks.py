@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from theodolite.advice.fields import Fields
+from theodolite.advice.shape import Kind
 from theodolite.errors import BadInput
 
 # By the beginning of their model_type.
@@ -32,33 +36,42 @@ STATE = (
 OTHER_LAYERS = ("mamba", "linear_attention", "recurrent", "conv", "ssm", "rwkv")
 
 
+WORDS: dict[Kind, str] = {
+    "hybrid": "not a Transformer in all of its layers",
+    "recurrent": "a recurrent network, not a Transformer",
+    "convolutional": "a convolutional network, not a Transformer",
+    "other": "no Transformer of text or images whose depth, width and heads are known",
+}
+
+
 def refuse_other_networks(fields: Fields, family: str) -> None:
-    kind = _kind(fields, family)
-    if kind is not None:
+    """Where nothing else is known of them."""
+    kind = kind_of(fields.config, family)
+    if kind != "Transformer":
         called = f"{fields.name}, a '{family}'," if family else fields.name
         raise BadInput(
-            f"{called} is {kind}: the theorems and the fit are of Transformers, so pass a Transformer's configuration"
+            f"{called} is {WORDS[kind]}, and it is not described here: pass a Transformer's configuration, or install "
+            "a transformers that knows it"
         )
 
 
-def _kind(fields: Fields, family: str) -> str | None:
+def kind_of(config: Mapping[str, Any], family: str) -> Kind:
     name = family.lower().replace("-", "_")
-    layers = fields.config.get("layer_types") or fields.config.get("layers_block_type")
+    layers = config.get("layer_types") or config.get("layers_block_type")
     mixed = isinstance(layers, list) and any(
         isinstance(layer, str) and layer.startswith(OTHER_LAYERS) for layer in layers
     )
+    state = any(config.get(field) is not None for field in STATE)
     if (
         _is_one_of(name, HYBRID)
         or name in ONLY_SO_NAMED
         or mixed
-        or (fields.has(*STATE) and fields.has("num_attention_heads"))
+        or (state and config.get("num_attention_heads") is not None and not _is_one_of(name, RECURRENT))
     ):
-        return "not a Transformer in all of its layers"
-    if _is_one_of(name, RECURRENT) or fields.has(*STATE):
-        return "a recurrent network, not a Transformer"
-    if _is_one_of(name, CONVOLUTIONAL):
-        return "a convolutional network, not a Transformer"
-    return None
+        return "hybrid"
+    if _is_one_of(name, RECURRENT) or state:
+        return "recurrent"
+    return "convolutional" if _is_one_of(name, CONVOLUTIONAL) else "Transformer"
 
 
 def _is_one_of(name: str, known: tuple[str, ...]) -> bool:

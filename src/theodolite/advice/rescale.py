@@ -37,27 +37,29 @@ LAYER_COUNTS = ("max_window_layers", "first_k_dense_replace")
 PER_LAYER = ("layer_types", "no_rope_layers", "attention_layers", "mlp_layer_types")
 
 
-def reshape(config: Mapping[str, Any], depth: int, width: int, heads: int) -> dict[str, Any]:
+def reshape(
+    config: Mapping[str, Any], depth: int, width: int, heads: int, old: ModelShape | None = None
+) -> dict[str, Any]:
     """The configuration with these sizes, every field that depends on them changed along.
 
     The MLP keeps its ratio to the width (a multiple of 8), key-value heads their ratio to the heads, a stated head
     width stays, an encoder and a decoder share the depth as before, and lists with an entry for each layer are cut or
-    repeated.
+    repeated. `old` is the shape of the configuration, where that is known already.
     """
     wanted = Fields({"depth": depth, "width": width, "heads": heads}, "the new shape")
     depth, width, heads = wanted.depth(("depth",)), wanted.size("width"), wanted.size("heads")
     inner, key = text_part(config, "the configuration")
     new = copy.deepcopy(dict(config))
     if key is None:
-        return _reshaped(new, depth, width, heads)
-    new[key] = _reshaped(copy.deepcopy(dict(inner)), depth, width, heads)
+        return _reshaped(new, depth, width, heads, old)
+    new[key] = _reshaped(copy.deepcopy(dict(inner)), depth, width, heads, old)
     return new
 
 
-def _reshaped(new: dict[str, Any], depth: int, width: int, heads: int) -> dict[str, Any]:
+def _reshaped(new: dict[str, Any], depth: int, width: int, heads: int, old: ModelShape | None) -> dict[str, Any]:
     fields = Fields(dict(new), "the configuration")
     family = fields.text("model_type", "")
-    old = read_config(new, "the configuration")
+    old = old or read_config(new, "the configuration")
     if family not in ENCODER_DECODERS and width % heads:
         raise BadInput(f"{heads} heads do not divide the width {width}: pass a width that is a multiple of the heads")
     _set(new, WIDTH, width)

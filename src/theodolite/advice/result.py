@@ -22,21 +22,27 @@ class Rated:
     """A shape with what it costs and what theory says of log₃ of its separation rank.
 
     `lower_log3` and `upper_log3` are those of Theorem 7.1 or 7.2, which take inputs of full rank: below it there is no
-    lower bound. `cap_log3` is proven for every number of tokens and knows of the rank.
+    lower bound. `cap_log3` is proven for every number of tokens and knows of the rank. All are None of what is not a
+    Transformer.
     """
 
     shape: ModelShape
     cost: Cost
     lower_log3: float | None
     upper_log3: float | None
-    cap_log3: float
+    cap_log3: float | None
 
     def to_json(self) -> dict[str, Any]:
         shape = self.shape
         sizes = ("depth", "decoder_depth", "width", "heads", "head_width", "key_value_heads", "mlp_width")
         sizes += ("params", "params_in_blocks")
         bounds = {"lower_log3": self.lower_log3, "upper_log3": self.upper_log3, "cap_log3": self.cap_log3}
-        return {**{name: getattr(shape, name) for name in sizes}, "bounds": bounds, "cost": asdict(self.cost)}
+        return {
+            **{name: getattr(shape, name) for name in sizes},
+            "params_exact": shape.exact,
+            "bounds": bounds,
+            "cost": asdict(self.cost),
+        }
 
 
 @dataclass(frozen=True)
@@ -57,29 +63,40 @@ class Regime:
 
 @dataclass(frozen=True)
 class Advice:
-    """`given` is None where a budget was advised; then everything speaks of the advised shape."""
+    """`given` is None where a budget was advised; then everything speaks of the advised shape.
+
+    Where theory and fit do not speak of the model, or no other shape of it can be counted, there is no advice:
+    `advised`, `recommendation` and `regime` are None, and `silent` says why.
+    """
 
     name: str
     modality: Modality
     budget: int
     given: Rated | None
-    advised: Rated
-    recommendation: Recommendation
-    regime: Regime
+    advised: Rated | None
+    recommendation: Recommendation | None
+    regime: Regime | None
     bottlenecks: tuple[Bottleneck, ...]
     left: tuple[Bottleneck, ...]  # those of the advised shape
     alternatives: tuple[Rated, ...]
     warnings: tuple[str, ...]
-    config: Mapping[str, Any]  # of the advised shape
+    config: Mapping[str, Any]  # of the advised shape, or else the given one
     measured: Mapping[str, Measured] | None = None
+    silent: str | None = None
 
     @property
     def judged(self) -> Rated:
-        return self.given or self.advised
+        judged = self.given or self.advised
+        assert judged is not None
+        return judged
 
     @property
     def headline(self) -> str:
         """The decision, in one sentence."""
+        if self.recommendation is None or self.advised is None or self.regime is None:
+            return (
+                f"{self.judged.shape.counted or 'The model'} has {said(self.judged.shape)} parameters; {self.silent}."
+            )
         low, high = self.recommendation.depth_low, self.recommendation.depth_high
         range_ = counted(low, "layer") if low == high else f"{low} to {high} layers"
         new = self.advised.shape
@@ -91,16 +108,19 @@ class Advice:
         old = self.given.shape
         verb, start = "is" if old.depth == 1 else "are", f"{layers(old)} of width {old.width}"
         if self.regime.against_fit == "agrees":
-            kept = f"{start} {verb} what the published fit advises for {short(old.params)} parameters ({range_})."
+            kept = f"{start} {verb} what the published fit advises for {said(old)} parameters ({range_})."
             return kept if new == old else f"{kept} With attention no wider than the network: {example}."
         return (
-            f"{start} {verb} {self.regime.against_fit} than the published fit advises for {short(old.params)} "
+            f"{start} {verb} {self.regime.against_fit} than the published fit advises for {said(old)} "
             f"parameters: {range_}, for example {example}."
         )
 
     def to_json(self) -> dict[str, Any]:
         shape, found = self.judged.shape, self.recommendation
-        new = self.advised.to_json()
+        recommended = None
+        if self.advised is not None and found is not None:
+            ends = {"depth_low": found.depth_low, "depth_high": found.depth_high}
+            recommended = {**self.advised.to_json(), **ends, "bottlenecks": [asdict(one) for one in self.left]}
         return {
             "name": self.name,
             "headline": self.headline,
@@ -110,20 +130,18 @@ class Advice:
             "params_by_part": dict(shape.parts),
             "params_active": shape.active,
             "params_exact": shape.exact,
+            "params_whole": shape.whole,
+            "kind": shape.kind,
             "counted": shape.counted,
-            "depth": shape.depth,
-            "width": shape.width,
-            "heads": shape.heads,
+            "depth": shape.depth or None,
+            "width": shape.width or None,
+            "heads": shape.heads or None,
             "vocab": shape.vocab,
-            "regime": asdict(self.regime),
+            "regime": None if self.regime is None else asdict(self.regime),
             "given": None if self.given is None else self.given.to_json(),
-            "recommended": {
-                **new,
-                "depth_low": found.depth_low,
-                "depth_high": found.depth_high,
-                "bottlenecks": [asdict(one) for one in self.left],
-            },
-            "extrapolated": found.extrapolated,
+            "recommended": recommended,
+            "silent": self.silent,
+            "extrapolated": None if found is None else found.extrapolated,
             "bottlenecks": [asdict(one) for one in self.bottlenecks],
             "alternatives": [rated.to_json() for rated in self.alternatives],
             "warnings": list(self.warnings),
@@ -139,6 +157,11 @@ def short(count: float) -> str:
     letters = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
     size, letter = next(((size, letter) for size, letter in letters if rounded >= size), (1.0, ""))
     return f"{rounded / size:g}{letter}"
+
+
+def said(shape: ModelShape) -> str:
+    """Its parameters in three digits, "about" where they are not exact."""
+    return short(shape.params) if shape.exact else f"about {short(shape.params)}"
 
 
 def layers(shape: ModelShape) -> str:

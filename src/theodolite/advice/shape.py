@@ -7,20 +7,30 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Modality = Literal["language", "image", "bytes"]
+Kind = Literal["Transformer", "hybrid", "recurrent", "convolutional", "other"]
 
 # Parts that are not in the blocks: the published fit counts parameters without them.
 OUTSIDE_BLOCKS = ("embedding", "positions", "head", "other")
 
 
 @dataclass(frozen=True)
+class Quantised:
+    """Weights in the blocks stored in fewer bits, with what scales them."""
+
+    method: str
+    bits: float
+
+
+@dataclass(frozen=True)
 class ModelShape:
-    """The shape of a Transformer as a configuration states it.
+    """The shape of a model as a configuration states it.
 
     `depth` counts the blocks; an encoder–decoder has `decoder_depth` of them in its decoder, included in `depth`.
     `parts` are parameters by part, each tensor once: the names in `OUTSIDE_BLOCKS`, and `attention`, `mlp`, `router`,
     `norms` for the blocks. `active` are the parameters one token uses, which differ from all of them in a mixture of
     experts and in an encoder–decoder: there a token of the decoder uses them, and one of the encoder those in
-    `encoder_token`. `exact` is false where a field had to be guessed; `notes` say which.
+    `encoder_token`. `exact` is false where a field had to be guessed; `notes` say which. Of what is no Transformer in
+    all of its layers the parameters are known, and sizes that it does not have are 0.
     """
 
     name: str
@@ -46,6 +56,12 @@ class ModelShape:
     positions: int | None = None  # the longest input
     cached_numbers: int | None = None  # kept for a token by one layer; None: its keys and values
     headless: bool = False  # no map to the vocabulary: a tied table is only looked up
+    kind: Kind = "Transformer"
+    score_width: int | None = None  # of a head's queries and keys, where its values have another
+    windows: Mapping[int, int] = field(default_factory=dict)  # tokens attended to → layers; the others attend to all
+    caching_layers: int | None = None  # fewer than there are where some use the keys and values of others
+    quantised: Quantised | None = None  # how the weights in the blocks are stored
+    whole: int | None = None  # parameters of the whole model, where `parts` are of its language model
     exact: bool = True
     counted: str = ""  # the model class whose parameters these are
     notes: tuple[str, ...] = field(default_factory=tuple)
@@ -67,6 +83,11 @@ class ModelShape:
     def layers(self) -> str:
         """The depth as people read it: encoder + decoder where there are both."""
         return f"{self.depth - self.decoder_depth} + {self.decoder_depth}" if self.two_stacks else f"{self.depth}"
+
+    @property
+    def speaks(self) -> bool:
+        """Whether theorems and fit speak of it: a Transformer of text or images whose sizes are known."""
+        return self.kind == "Transformer" and min(self.depth, self.width, self.heads, self.head_width) > 0
 
     @property
     def attention_width(self) -> int:

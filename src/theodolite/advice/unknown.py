@@ -31,6 +31,7 @@ def read_unknown(fields: Fields, family: str) -> ModelShape:
 
 def _style(fields: Fields) -> tuple[Style, tuple[str, ...]]:
     modern = fields.has("rms_norm_eps", "rope_theta", "rope_parameters")
+    fields.read.update(ACTIVATION)
     activation = " ".join(str(fields.config.get(name) or "") for name in ACTIVATION).lower()
     gated = any(word in activation for word in GATES)
     rotary = modern or fields.has(*ROTARY)
@@ -96,6 +97,10 @@ def _encoder_decoder(fields: Fields, family: str, first: str) -> ModelShape:
     inner = Fields(config, fields.name)
     style, assumed = _style(inner)
     shape = count_causal(inner, family, style)
+    fields.read.update(inner.read, ("encoder_attention_heads", "encoder_ffn_dim"))
+    for one in ("attention_heads", "ffn_dim"):  # a decoder of other sizes is not counted
+        if config.get(f"decoder_{one}") == config.get(f"encoder_{one}"):
+            fields.read.add(f"decoder_{one}")
     one = {part: shape.parts[part] // shape.depth for part in ("attention", "norms")}
     parts = dict(shape.parts)
     parts["attention"] += decoder * one["attention"]

@@ -37,6 +37,7 @@ def advise(
 ) -> None:
     """Judge a model's depth, width and heads before it is trained, or choose them for a budget of parameters."""
     from theodolite.advice.advice import advise as judge
+    from theodolite.errors import BadInput
     from theodolite.files import OutputFolder, check_writable, write_text
 
     if plot is not None:
@@ -55,7 +56,12 @@ def advise(
         device=device,
     )
     written: dict[str, str] = {}
+    if plot is not None and not advice.judged.shape.speaks:
+        raise BadInput(f"{advice.name} has no place in the depth-width plane, since {advice.silent}: leave out --plot")
     if out is not None:
+        from theodolite.advice.promise import check_promise
+
+        check_promise(advice)
         text = json_text.dumps(advice.config, indent=2, ensure_ascii=False) + "\n"
         written["config"] = str(_write_config(OutputFolder(out), text))
     if plot is not None:

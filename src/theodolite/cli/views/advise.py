@@ -8,21 +8,22 @@ from rich.console import Console
 from rich.text import Text
 
 from theodolite.advice.bottlenecks import Bottleneck, percent
-from theodolite.advice.result import Advice, Rated, layers, short
+from theodolite.advice.result import Advice, Rated, Regime, layers, said, short
 from theodolite.report.numbers import DASH
 from theodolite.report.terminal.noted_rows import NotedRow, print_noted, widths
 
 _LINES: tuple[tuple[str, Callable[[Rated], str]], ...] = (
-    ("layers", lambda r: r.shape.layers),
-    ("width", lambda r: f"{r.shape.width}"),
-    ("heads × their width", lambda r: f"{r.shape.heads} × {r.shape.head_width}"),
-    ("parameters", lambda r: f"{r.shape.params:,}"),
-    ("  in the blocks", lambda r: f"{r.shape.params_in_blocks:,}"),
-    ("  used by one token", lambda r: f"{r.shape.active:,}"),
-    ("training, FLOPs a token", lambda r: _short(r.cost.training_flops)),
-    ("inference, FLOPs a token", lambda r: _short(r.cost.inference_flops)),
-    ("cache, bytes a token", lambda r: DASH if not r.cost.cache_bytes else _short(r.cost.cache_bytes)),
-    ("weights in bfloat16", lambda r: f"{_short(r.cost.weight_bytes)}B"),
+    ("layers", lambda r: r.shape.layers if r.shape.depth else DASH),
+    ("width", lambda r: f"{r.shape.width}" if r.shape.width else DASH),
+    ("heads × their width", lambda r: f"{r.shape.heads} × {r.shape.head_width}" if r.shape.heads else DASH),
+    ("parameters", lambda r: _counted(r, r.shape.params)),
+    ("  in the blocks", lambda r: _counted(r, r.shape.params_in_blocks)),
+    ("  used by one token", lambda r: _counted(r, r.shape.active)),
+    ("training, FLOPs a token", lambda r: _some(r.cost.training_flops)),
+    ("inference, FLOPs a token", lambda r: _some(r.cost.inference_flops)),
+    ("cache, bytes a token", lambda r: _some(r.cost.cache_bytes)),
+    ("cache of the context", lambda r: _some(r.cost.context_cache_bytes, "B")),
+    ("weights", lambda r: f"{_short(r.cost.weight_bytes)}B {_stored(r)}"),
     ("training with Adam", lambda r: f"{_short(r.cost.training_bytes)}B"),
     ("log3 sep, theorem", lambda r: f"{_bound(r.lower_log3)} to {_bound(r.upper_log3)}"),
     ("log3 sep, proven cap", lambda r: _bound(r.cap_log3)),
@@ -36,9 +37,8 @@ def print_advice(console: Console, advice: Advice) -> None:
     for warning in advice.warnings:
         console.print(Text(warning, style="yellow"))
     console.print()
-    columns = (
-        {"advised": advice.advised} if advice.given is None else {"given": advice.given, "advised": advice.advised}
-    )
+    columns = {"given": advice.given, "advised": advice.advised}
+    columns = {name: one for name, one in columns.items() if one is not None}
     rows = [NotedRow((label, *(show(one) for one in columns.values()))) for label, show in _LINES]
     headers = ("", *columns)
     sizes = widths(headers, rows)
@@ -46,9 +46,10 @@ def print_advice(console: Console, advice: Advice) -> None:
     print_noted(console, headers, rows, sizes)
     console.print()
     _line(console, "Parts", ", ".join(f"{part} {short(n)}" for part, n in advice.judged.shape.parts.items() if n))
-    _line(console, "Theory", _theory(advice))
+    if advice.regime is not None:
+        _line(console, "Theory", _theory(advice, advice.regime))
     _line(
-        console, "Costs", f"at {advice.advised.cost.context} tokens of context; see docs/advise.md for what is counted."
+        console, "Costs", f"at {advice.judged.cost.context} tokens of context; see docs/advise.md for what is counted."
     )
     if advice.judged.shape.two_stacks:
         text = (
@@ -58,13 +59,15 @@ def print_advice(console: Console, advice: Advice) -> None:
         _line(console, "Encoder and decoder", text)
     for note in advice.judged.shape.notes:
         _line(console, "Note", note)
-    _bottlenecks(console, advice)
-    _alternatives(console, advice)
+    if advice.judged.shape.speaks:
+        _bottlenecks(console, advice)
+    if advice.alternatives:
+        _alternatives(console, advice)
     _measured(console, advice)
 
 
-def _theory(advice: Advice) -> str:
-    shape, regime = advice.judged.shape, advice.regime
+def _theory(advice: Advice, regime: Regime) -> str:
+    shape = advice.judged.shape
     relation = {"7.1": "<", "7.2": ">"}.get(regime.theorem[:3], "=")
     meaning = {
         "<": "each further layer ties inputs together far more strongly than more width does (Theorem 7.1).",
@@ -93,6 +96,8 @@ def _fate(one: Bottleneck, advice: Advice) -> str:
     """What becomes of it in the advised shape."""
     if advice.given is None:
         return "This is the advised shape's own."
+    if advice.advised is None:
+        return ""
     if advice.advised.shape == advice.given.shape:
         return "The advised shape is the given one: it is still there."
     left = next((other for other in advice.left if other.kind == one.kind), None)
@@ -112,14 +117,16 @@ def _alternatives(console: Console, advice: Advice) -> None:
             shape.layers,
             f"{shape.width}",
             f"{shape.heads}",
-            short(shape.params),
-            _short(one.cost.training_flops),
-            _short(one.cost.inference_flops),
-            DASH if not one.cost.cache_bytes else _short(one.cost.cache_bytes),
+            said(shape),
+            _some(one.cost.training_flops),
+            _some(one.cost.inference_flops),
+            _some(one.cost.cache_bytes),
             _bound(one.lower_log3),
             _bound(one.cap_log3),
         )
-        rows.append(NotedRow(cells, styles=["bold"] * len(cells) if shape == advice.advised.shape else ()))
+        rows.append(
+            NotedRow(cells, styles=["bold"] * len(cells) if advice.advised and shape == advice.advised.shape else ())
+        )
     print_noted(console, _OTHERS, rows, widths(_OTHERS, rows))
     text = "FLOPs and bytes a token. Layers run one after the other: latency grows with their number."
     console.print(Text(text, style="dim"))
@@ -141,6 +148,20 @@ def _line(console: Console, title: str, text: str, style: str = "") -> None:
 def _short(count: float) -> str:
     """Three digits and the letter of the SI."""
     return short(count).replace("B", "G")
+
+
+def _some(count: float | None, unit: str = "") -> str:
+    return DASH if not count else f"{_short(count)}{unit}"
+
+
+def _counted(rated: Rated, count: int) -> str:
+    """To the last parameter, or about so many."""
+    return f"{count:,}" if rated.shape.exact else f"about {short(count)}"
+
+
+def _stored(rated: Rated) -> str:
+    how = rated.shape.quantised
+    return f"in {how.method}" if how is not None and how.bits else "in bfloat16"
 
 
 def _bound(value: float | None) -> str:

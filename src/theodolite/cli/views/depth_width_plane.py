@@ -100,6 +100,8 @@ def _axes(advice: Advice) -> tuple[LogAxis, LogAxis]:
 
 def _marked(advice: Advice) -> dict[str, ModelShape]:
     """What the advice speaks of, by what it is called in the picture."""
+    if advice.advised is None:
+        return {"yours": advice.judged.shape}
     if advice.given is None:
         return {"advised": advice.advised.shape}
     if advice.given.shape == advice.advised.shape:
@@ -236,7 +238,7 @@ def _title(advice: Advice) -> str:
 
 
 def _subtitle(advice: Advice) -> str:
-    shape = advice.advised.shape
+    shape = (advice.advised or advice.judged).shape
     return f"advised for {short(advice.budget)} parameters: {layers(shape)} of width {shape.width}"
 
 
