@@ -98,3 +98,50 @@ def test_public_names():
     assert theodolite.run_survey is theodolite.survey
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = theodolite.nothing  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "code"),
+    [
+        (["advise", "no/such/config.json"], "BadInput", 2),
+        (["rank", "no-such-net"], "UnknownName", 2),
+        (["rank", "self-attention", "--dpeth", "2"], "UsageError", 2),
+        (["verify", "no-such-file"], "BadInput", 2),
+    ],
+)
+def test_under_json_an_error_is_one_document_beside_the_sentence(theodolite, words, kind, code):
+    outcome = theodolite(*words, "--json")
+    found = json.loads(outcome.out)
+    assert found["schema"] == 1
+    assert (found["error"]["kind"], found["error"]["exit_code"]) == (kind, code)
+    assert outcome.code == code
+    assert outcome.err == f"error: {found['error']['message']}\n"
+    assert theodolite(*words).out == ""
+
+
+def test_under_json_a_fault_of_ours_is_a_document_too(theodolite, monkeypatch):
+    monkeypatch.setattr("theodolite.advice.advice.advise", lambda *a, **k: 1 / 0)
+    outcome = theodolite("advise", "--params", "1e9", "--json")
+    assert outcome.code == 3
+    assert json.loads(outcome.out)["error"]["kind"] == "InternalError"
+
+
+def test_a_command_that_fails_on_its_finding_prints_its_document_only(theodolite, monkeypatch):
+    from theodolite.cli import options
+    from theodolite.errors import Finding
+
+    def found(**_):
+        options.print_json({"verdict": "fails"})
+        raise Finding("T1 failed as measured")
+
+    monkeypatch.setattr("theodolite.nets.list_nets", found)
+    outcome = theodolite("nets", "--json")
+    assert outcome.code == 1
+    assert json.loads(outcome.out) == {"verdict": "fails"}
+    assert theodolite("nets", "--help").code == 0
+
+
+def test_help_works_beside_json(theodolite):
+    outcome = theodolite("nets", "--json", "--help")
+    assert outcome.code == 0
+    assert "Usage" in outcome.out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from typing import NoReturn
 
 import typer
 
@@ -24,6 +25,7 @@ from theodolite.cli import (
     survey,
     verify,
 )
+from theodolite.cli.options import print_error_json, start
 from theodolite.errors import TheodoliteError
 from theodolite.version import __version__
 
@@ -69,12 +71,18 @@ def _main(
 
 
 def run() -> None:
-    """Entry point: exit 0 fine, 1 a finding the user asked to fail on, 2 bad input, 3 a fault of ours."""
+    """Entry point: exit 0 fine, 1 a finding the user asked to fail on, 2 bad input, 3 a fault of ours.
+
+    Under --json an error is one document on stdout too, beside the sentence on stderr.
+    """
+    json = "--json" in sys.argv
+    start()
     try:
-        app(prog_name="theodolite")
+        code = app(prog_name="theodolite", standalone_mode=not json)
+        if json:
+            sys.exit(code if isinstance(code, int) else 0)
     except TheodoliteError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(error.exit_code)
+        _fail(json, type(error).__name__, str(error), error.exit_code, f"error: {error}")
     except SystemExit as end:
         if end.code == 130:  # what typer makes of Ctrl-C, without a word
             kept = {"learn", "survey"} & set(sys.argv) or ("--out" in sys.argv and "discover" not in sys.argv)
@@ -85,8 +93,18 @@ def run() -> None:
         sys.stderr.close()
         sys.exit(0)
     except Exception as error:
+        if json and hasattr(error, "format_message"):  # of the parser of options, in its own copy of click or not
+            message = " ".join(error.format_message().split())  # pyright: ignore[reportAttributeAccessIssue]
+            _fail(json, "UsageError", message, 2, f"error: {message}")
         if "-v" in sys.argv or "--verbose" in sys.argv:
             traceback.print_exc()
         message = f"internal error: {type(error).__name__}: {error}".splitlines()[0]
-        print(f"{message} (a fault of theodolite's: run again with -v for the traceback)", file=sys.stderr)  # noqa: T201
-        sys.exit(3)
+        advice = "a fault of theodolite's: run again with -v for the traceback"
+        _fail(json, "InternalError", message, 3, f"{message} ({advice})")
+
+
+def _fail(json: bool, kind: str, message: str, code: int, sentence: str) -> NoReturn:
+    print(sentence, file=sys.stderr)  # noqa: T201
+    if json:
+        print_error_json(kind, message, code)
+    sys.exit(code)

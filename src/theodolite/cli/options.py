@@ -22,6 +22,16 @@ from theodolite.errors import BadInput
 
 Json = Annotated[bool, Option("--json", help="Print one JSON document on stdout and nothing else there.")]
 
+ERROR_SCHEMA = 1
+"""Of the document that an error is under `--json`; a higher number means that a field changed its meaning or went."""
+
+_printed: list[bool] = []  # that a document is out: a command that fails on what it found prints no second one
+
+
+def start() -> None:
+    """No document is out yet: once for every command that runs in this process."""
+    _printed.clear()
+
 
 def panel(title: str) -> Callable[..., Any]:
     """`typer.Option` for the options that a command's help shows under this title."""
@@ -85,7 +95,14 @@ def shape_arguments(named: Mapping[str, Any], pairs: Sequence[str] | None) -> di
 
 
 def print_json(document: Any) -> None:
+    _printed.append(True)
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_error_json(kind: str, message: str, exit_code: int) -> None:
+    """The error as the one document on stdout, unless the command has printed its own."""
+    if not _printed:
+        print_json({"schema": ERROR_SCHEMA, "error": {"kind": kind, "message": message, "exit_code": exit_code}})
 
 
 def labelled(gap: int = 2) -> Table:
