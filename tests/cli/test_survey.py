@@ -61,7 +61,7 @@ def one_json_document(text: str) -> None:
         (["mlp", "--engine", "rya"], "no engine is called 'rya'"),
         (["mlp", "--arg", "dpeth=2"], "depth"),
         (["--arg", "depth=2"], "name one, or leave --arg out"),
-        (["mlp", "--params", "many"], "write 64k, 1.5M or 64000"),
+        (["mlp", "--params", "many"], "write 64k, 1.5M, 7B or 64000"),
         (["{file}:Needs"], "give --arg hidden=VALUE"),
         (["{file}:Nothing"], "Needs"),
         (["{file}.txt:Needs"], "there is no file"),
