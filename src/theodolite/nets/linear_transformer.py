@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import Symmetry, choice, positive, register_trained
+from theodolite.nets.parts.dense import Linear
 from theodolite.nets.parts.norm import LayerNorm
 from theodolite.nets.parts.positions import sinusoidal
 from theodolite.nets.transformer import TransformerBlock, attention_symmetries, check_blocks
@@ -85,10 +86,10 @@ class LinearTransformer(nn.Module):
         choice("positions", positions, ("none", "sinusoidal"))
         self.width, self.depth = width, depth
         self.positions, self.causal = positions, causal
-        self.embed = nn.Linear(features, width)
+        self.embed = Linear(features, width)
         mix = partial(linear_attention, causal=causal)
         self.blocks = nn.ModuleList(TransformerBlock(width, heads, block == "parallel", mix) for _ in range(depth))
-        self.read = nn.Sequential(LayerNorm(width), nn.Linear(width, outputs))
+        self.read = nn.Sequential(LayerNorm(width), Linear(width, outputs))
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.contract import Symmetry, positive, register_trained
+from theodolite.nets.parts.dense import Perceptron
 from theodolite.nets.parts.norm import LayerNorm
 from theodolite.theory.sensitivity import InfluenceLaw, no_law
 
@@ -52,7 +53,7 @@ class MixerBlock(nn.Module):
         self.before_tokens = LayerNorm(width)
         self.across_tokens = TokenMixing(tokens, expansion, causal)
         self.before_channels = LayerNorm(width)
-        self.across_channels = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.across_channels = Perceptron(width)
 
     def forward(
         self, x: Float[Tensor, "batch token width"], absent: Bool[Tensor, "batch token 1"] | None

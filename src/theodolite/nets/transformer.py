@@ -16,6 +16,7 @@ from theodolite.kernels import attention as fused
 from theodolite.kernels import launch
 from theodolite.nets.contract import Symmetry, choice, positive, register_trained
 from theodolite.nets.parts.attention_weights import Weighing, softmax, weighing
+from theodolite.nets.parts.dense import Linear, Perceptron
 from theodolite.nets.parts.norm import LayerNorm
 from theodolite.nets.parts.positions import Places, Turns, rotate
 from theodolite.theory.sensitivity import InfluenceLaw, attention_law, no_law
@@ -52,10 +53,10 @@ class TransformerBlock(nn.Module):
         super().__init__()
         self.heads, self.mix = heads, mix
         self.before_attention = LayerNorm(width)
-        self.project = nn.Linear(width, 3 * width)
-        self.combine = nn.Linear(width, width)
+        self.project = Linear(width, 3 * width)
+        self.combine = Linear(width, width)
         self.before_mlp = None if parallel else LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.mlp = Perceptron(width)
 
     def forward(
         self,
@@ -136,10 +137,10 @@ class Transformer(nn.Module):
         check_blocks(depth, width, heads, block)
         self.depth, self.causal, self.attention = depth, causal, attention
         self.places = Places(positions, width, heads, offset_range)
-        self.embed = nn.Linear(features, width)
+        self.embed = Linear(features, width)
         mix = mixing(attention, threshold)
         self.blocks = nn.ModuleList(TransformerBlock(width, heads, block == "parallel", mix) for _ in range(depth))
-        self.read = nn.Sequential(LayerNorm(width), nn.Linear(width, outputs))
+        self.read = nn.Sequential(LayerNorm(width), Linear(width, outputs))
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None

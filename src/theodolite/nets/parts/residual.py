@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import Symmetry
+from theodolite.nets.parts.dense import Linear, Perceptron
 from theodolite.nets.parts.norm import LayerNorm
 from theodolite.nets.parts.recurrent import recurrent_symmetries
 from theodolite.theory.sensitivity import InfluenceLaw, no_law
@@ -20,7 +21,7 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.before_mix, self.mix = LayerNorm(width), mix
         self.before_mlp = LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.mlp = Perceptron(width)
 
     def forward(self, x: Float[Tensor, "batch token width"]) -> Float[Tensor, "batch token width"]:
         x = x + self.mix(self.before_mix(x))
@@ -36,9 +37,9 @@ class ResidualRecurrence(nn.Module):
     ) -> None:
         super().__init__()
         self.unknown = unknown
-        self.embed = nn.Linear(features, width)
+        self.embed = Linear(features, width)
         self.blocks = nn.Sequential(*(ResidualBlock(width, mix()) for _ in range(depth)))
-        self.read = nn.Sequential(LayerNorm(width), nn.Linear(width, outputs))
+        self.read = nn.Sequential(LayerNorm(width), Linear(width, outputs))
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
