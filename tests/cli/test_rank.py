@@ -77,6 +77,14 @@ def test_the_table_says_what_may_be_claimed(theodolite):
     assert "a lower bound only" in bound.out
 
 
+def test_an_upper_bound_that_is_refuted_is_not_shown_as_one(theodolite):
+    shape = ("self-attention", "--depth", 9, "--width", 8, "--tokens", 16, "--points", 4, "--repeats", 1)
+    told = " ".join(theodolite("rank", *shape).out.split())
+    assert "55,206 ≤ rank (Theorem 7.2" in told
+    assert "its upper half is false here" in told
+    assert "docs/exact-rank.md" in told
+
+
 def test_other_names_for_an_argument_and_args_beyond_the_options(theodolite):
     row = json.loads(theodolite("rank", "self-attention", "--arg", "hidden_size=3", "--arg", "n_layer=1", "--json").out)
     assert (row["shape"]["width"], row["shape"]["depth"], row["rank"]) == (3, 1, 4)

@@ -13,12 +13,14 @@ import sympy
 
 from theodolite.claims.tensors.growth_certificate import PRIME, _Form, growth_certificate
 from theodolite.instruments.rank.separation import separation_rank
-from theodolite.theory.attention import theorem_7_2
+from theodolite.theory.attention import attention_bounds, theorem_7_2
 from theodolite.theory.attention_growth import (
     base_depth,
     growth_lower_bound,
     growth_lower_bound_log3,
     refuted_depth,
+    standing_bounds,
+    upper_refuted,
 )
 from theodolite.theory.cap import attention_cap
 
@@ -123,3 +125,19 @@ def test_hyper_dual_second_derivatives_are_those_of_computer_algebra() -> None:
     hessian, slope = form.second_derivatives(point)
     assert hessian.tolist() == truth
     assert slope
+
+
+def test_a_refuted_upper_bound_is_not_given_and_the_reason_says_what_is_proven() -> None:
+    """By whole numbers, without the logarithms that decide: at d = 8 from L = 9 on, and only with enough tokens."""
+    for depth in range(2, 12):
+        published = attention_bounds(depth, 8, 1).upper
+        assert published is not None
+        for tokens in (2, 5, 8, 40):
+            beaten = growth_lower_bound(depth, min(8, tokens)) > published
+            assert upper_refuted(depth, 8, tokens) == beaten
+            found = standing_bounds(depth, 8, 2, tokens)
+            assert found.lower == attention_bounds(depth, 8, 2).lower
+            assert (found.upper is None) == beaten
+            assert ("false here" in found.reason) == beaten
+    assert not upper_refuted(3, 28)  # Theorem 7.1 speaks there
+    assert standing_bounds(9, 8, 9).upper_log3 is None  # more heads than the width: none, and no refutation

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor, nn
 
 from tests.each import each
 from theodolite.errors import OutsideDomain
@@ -81,6 +82,51 @@ def test_measured_ranks_equal_the_cap(depth: int, width: int, heads: int, inner:
         "tokens": 2 * width,
     }
     assert separation_rank("self-attention", repeats=1, **shape).rank == heads_cap(depth, width, heads, inner)
+
+
+class Grouped(nn.Module):
+    """Two layers whose heads share keys and values in groups; with `latent`, keys and values of that many numbers."""
+
+    def __init__(self, width: int, heads: int, groups: int, inner: int, latent: int | None = None) -> None:
+        super().__init__()
+        self.groups, self.inner = groups, inner
+        maps = [(width, latent)] if latent else []
+        maps += [(width, heads * inner), *[(latent or width, groups * inner)] * 2, (heads * inner, width)]
+        self.layers = nn.ModuleList(nn.ModuleList(nn.Linear(*sizes, bias=False) for sizes in maps) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, tokens, _ = x.shape
+        for layer in self.layers:
+            *down, query, key, value, out = layer  # type: ignore[misc]
+            source = down[0](x) if down else x
+            queries = query(x).view(batch, tokens, self.groups, -1, self.inner)
+            keys, values = (one(source).view(batch, tokens, self.groups, self.inner) for one in (key, value))
+            blocks = torch.einsum("bngi,bngj->bgij", keys, values)
+            x = out(torch.einsum("bngri,bgij->bngrj", queries, blocks).reshape(batch, tokens, -1))
+        return x
+
+
+# (width, heads, groups, inner, latent): one group, two, as many as heads; more queries than fill the width; latents.
+_GROUPED = [
+    *((3, 6, 3, 1, None), (3, 6, 6, 1, None), (4, 2, 1, 2, None), (4, 4, 1, 2, None), (4, 8, 2, 2, None)),
+    *((4, 6, 3, 2, None), (4, 4, 4, 2, 2), (4, 4, 4, 2, 3)),
+]
+
+
+@each(("width", "heads", "groups", "inner", "latent"), _GROUPED)
+def test_shared_keys_and_values_bound_what_is_read(
+    width: int, heads: int, groups: int, inner: int, latent: int | None
+) -> None:
+    shape: dict[str, Any] = {"width": width, "heads": heads, "groups": groups, "inner": inner, "latent": latent}
+    found = separation_rank(Grouped, repeats=1, tokens=2 * width, features=width, **shape)
+    assert found.rank == heads_cap(2, width, heads, inner, key_value_heads=groups, latent=latent)
+
+
+@given(st.integers(2, 5), st.integers(1, 5), st.integers(1, 8), st.integers(1, 5))
+def test_narrow_heads_cost_less_than_a_layer(depth: int, width: int, heads: int, inner: int) -> None:
+    """The module's proof: with H·d_a ≥ d the cap of the heads is at least the full cap of one layer less."""
+    heads = max(heads, -(-width // inner))
+    assert sum(graded_heads_cap(depth, width, heads, inner)) >= attention_cap(depth - 1, width, width, width)
 
 
 def test_the_parts_read_by_a_layer_are_counted_by_their_span() -> None:

@@ -149,6 +149,8 @@ def _lines(result: RankResult, show: Any) -> list[tuple[str, str]]:
         theory = f"rank ≤ {upper} ({bounds['reason']}; no lower bound)"
     elif bounds["upper"] is not None:
         theory = f"{lower} ≤ rank ≤ {upper} ({bounds['reason']})"
+    elif (bounds["lower"] or 0) > 1:
+        theory = f"{lower} ≤ rank ({bounds['reason']})"
     return [
         ("separation rank", f"[bold]{'' if result.exact else '≥ '}{result.rank:,}[/bold]  ({claim})"),
         ("cap", "none known" if result.cap is None else f"{show(result.cap)}, for all weights"),

@@ -11,7 +11,8 @@ from theodolite.errors import BadInput
 from theodolite.nets.contract import Prediction, Symmetry, positive, register
 from theodolite.nets.parts.projection import embedding, readout
 from theodolite.partition import Partition
-from theodolite.theory.attention import attention_bounds, degree
+from theodolite.theory.attention import degree
+from theodolite.theory.attention_growth import standing_bounds
 from theodolite.theory.attention_rank import separation_cap
 
 
@@ -92,7 +93,7 @@ class SelfAttention(nn.Module):
             return Prediction(
                 degree(self.depth), cap, reason="Theorems 7.1 and 7.2 take attention width = width / heads"
             )
-        bounds = attention_bounds(self.depth, self.width, self.heads)
+        bounds = standing_bounds(self.depth, self.width, self.heads, min(len(here), len(other)))
         return Prediction(degree(self.depth), cap, bounds.lower, bounds.upper, bounds.reason)
 
     def symmetries(self) -> Mapping[str, Symmetry]:

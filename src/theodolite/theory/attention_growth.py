@@ -14,8 +14,9 @@ itself); other shapes are certified one by one (`instruments.growth`). The bound
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from theodolite.theory.attention import hops, theorem_7_2
+from theodolite.theory.attention import Bounds, attention_bounds, hops, theorem_7_2
 from theodolite.theory.cap import log_binomial
 from theodolite.theory.domain import whole
 
@@ -62,6 +63,28 @@ def refuted_depth(width: int, base: int | None = None, deepest: int = 200) -> in
         if growth_lower_bound_log3(depth, width, base) > _published(depth, width):
             return depth
     return None
+
+
+def upper_refuted(depth: int, width: int, tokens: int | None = None) -> bool:
+    """Whether one head of full width has more rank than Theorem 7.2 allows, with this many tokens a side.
+
+    Numbers of tokens left out are large ones. Fewer than the width span as many dimensions as they are, and weights
+    that act on these give the theorem with their number for the width.
+    """
+    if 3 ** whole("depth", depth) <= whole("width", width):  # Theorem 7.1, or none
+        return False
+    space = width if tokens is None else min(width, whole("tokens", tokens))
+    return growth_lower_bound_log3(depth, space) > _published(depth, width)
+
+
+def standing_bounds(depth: int, width: int, heads: int, tokens: int | None = None) -> Bounds:
+    """`attention_bounds` without an upper bound that is refuted; the reason says so, and what is proven instead."""
+    bounds = attention_bounds(depth, width, heads)
+    if heads > width or not upper_refuted(depth, width, tokens):
+        return bounds
+    proven = math.floor(growth_lower_bound_log3(depth, width if tokens is None else min(width, tokens)))
+    why = f"its upper half is false here: one head of full width has rank at least 3^{proven}, see docs/exact-rank.md"
+    return replace(bounds, upper_log3=None, upper=None, reason=f"{bounds.reason}; {why}")
 
 
 def _published(depth: int, width: int) -> float:

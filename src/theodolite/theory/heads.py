@@ -5,6 +5,12 @@ output reads the tokens through e = min(H·d_a, d) numbers. Whatever of S the la
 through the κ forms g that are left, and each g costs a layer: the degree in g is at most (3^(L−1) − 1)/2. For every
 degree c in S_B the monomials of both sides, sorted by their degree in g, form a staircase, and its smallest cover is a
 cap. In every shape with H·d_a ≥ d that was measured at depth 2 the rank equals it.
+
+Where heads share keys and values the blocks are those of the G key–value heads, and where keys and values are made from
+c numbers of a token (latent attention) all blocks read the c × c form of S alone: K is smaller, the rest as before.
+
+What narrow heads cost is less than a layer. With H·d_a ≥ d the cap at depth L is at least the full cap at depth L − 1:
+multiplied by powers of one form f, every pair of monomials that depth L − 1 allows is allowed at depth L.
 """
 
 from __future__ import annotations
@@ -29,8 +35,19 @@ class Reading:
     entries: int  # e, numbers of x^i that matter
 
     @staticmethod
-    def of(width: int, heads: int, attention_width: int, embedding_rank: int | None = None) -> Reading:
-        """For almost all weights; special ones read less."""
+    def of(
+        width: int,
+        heads: int,
+        attention_width: int,
+        embedding_rank: int | None = None,
+        key_value_heads: int | None = None,
+        latent: int | None = None,
+    ) -> Reading:
+        """For almost all weights; special ones read less.
+
+        `key_value_heads`: fewer than the heads where they share keys and values. `latent`: the numbers of a token that
+        keys and values are made from.
+        """
         whole("width", width)
         whole("heads", heads)
         if embedding_rank is not None:
@@ -39,30 +56,49 @@ class Reading:
         all_entries = width * (width + 1) // 2
         entries = min(width, heads * inner)
         # Rows of V and of K meet in a space of dimension 2·d_a − d or more, on which ⟨v, S k⟩ = ⟨k, S v⟩.
-        seen = min(all_entries, heads * (inner**2 - math.comb(max(0, 2 * inner - width), 2)))
+        blocks = heads if key_value_heads is None else min(heads, whole("key_value_heads", key_value_heads))
+        seen = min(all_entries, blocks * (inner**2 - math.comb(max(0, 2 * inner - width), 2)))
+        if latent is not None:
+            seen = min(seen, whole("latent", latent) * (latent + 1) // 2)
         return Reading(seen, min(all_entries, seen + entries * (entries + 1) // 2) - seen, entries)
 
 
 def graded_heads_cap(
-    depth: int, width: int, heads: int, attention_width: int, embedding_rank: int | None = None
+    depth: int,
+    width: int,
+    heads: int,
+    attention_width: int,
+    embedding_rank: int | None = None,
+    key_value_heads: int | None = None,
+    latent: int | None = None,
 ) -> list[int]:
     """The cap degree by degree: entry c bounds the part of degree c in S_B, for all weights and any tokens."""
-    total, reading = hops(whole("depth", depth)), Reading.of(width, heads, attention_width, embedding_rank)
+    total = hops(whole("depth", depth))
+    reading = Reading.of(width, heads, attention_width, embedding_rank, key_value_heads, latent)
     most = hops(depth - 1) if depth > 1 else 0  # degree in g
     seen = [_forms(reading.seen, i) for i in range(total + 1)]
     later = [_forms(reading.later, j) for j in range(most + 1)]
     return [_staircase(seen, later, c, total - c, reading.entries) for c in range(total + 1)]
 
 
-def heads_cap(depth: int, width: int, heads: int, attention_width: int, embedding_rank: int | None = None) -> int:
+def heads_cap(
+    depth: int,
+    width: int,
+    heads: int,
+    attention_width: int,
+    embedding_rank: int | None = None,
+    key_value_heads: int | None = None,
+    latent: int | None = None,
+) -> int:
     """The sum of `graded_heads_cap`; `attention_cap` where the first layer sees all of S, and where it is too long."""
-    reading = Reading.of(width, heads, attention_width, embedding_rank)
+    shape = (width, heads, attention_width, embedding_rank, key_value_heads, latent)
+    reading = Reading.of(*shape)
     space = min(width, embedding_rank or width)
     everything = attention_cap(depth, space, space, space)
     whole_input = reading.later == 0 and reading.entries == space
     if whole_input or hops(depth) * (hops(depth - 1) if depth > 1 else 1) > _LARGEST:
         return everything
-    return min(everything, sum(graded_heads_cap(depth, width, heads, attention_width, embedding_rank)))
+    return min(everything, sum(graded_heads_cap(depth, *shape)))
 
 
 def heads_that_see_all(width: int, attention_width: int) -> int:
