@@ -28,7 +28,9 @@ class Perceptron(nn.Sequential):
         super().__init__(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, input: Float[Tensor, "*row width"]) -> Float[Tensor, "*row width"]:
-        wide, _, narrow = self
+        wide, narrow = self[0], self[2]
+        assert isinstance(wide, nn.Linear)
+        assert isinstance(narrow, nn.Linear)
         if _fused(input, wide.weight, narrow.weight):
             return dense.perceptron(input, wide.weight, wide.bias, narrow.weight, narrow.bias)
         return super().forward(input)
