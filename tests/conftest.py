@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -60,6 +61,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     """For what is refused in a sentence of our own."""
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.fixture(scope="session")
+def inductor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where torch's compiler keeps what is the same for all programs: the tests of a run, in whatever process, share
+    it, and no others."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "inductor"
 
 
 @pytest.fixture

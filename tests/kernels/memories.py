@@ -18,11 +18,11 @@ FEATURES = 3
 SMALL: list[tuple[str, dict[str, Any], tuple[int, int, int]]] = [
     ("stack-rnn", {"width": 5, "cell": 3}, (2, 3, 1)),
     ("stack-rnn", {"width": 16, "cell": 8, "activation": "tanh"}, (1, 17, 2)),
-    ("stack-rnn", {"width": 24, "cell": 2, "stack": 2, "activation": "tanh"}, (2, 2, 7)),
+    ("stack-rnn", {"width": 24, "cell": 2, "stack": 2, "activation": "tanh"}, (2, 2, 5)),
     ("stack-rnn", {"width": 40, "cell": 15}, (1, 3, 6)),
     ("tape-rnn", {"width": 5, "cell": 3}, (2, 3, 1)),
     ("tape-rnn", {"width": 16, "cell": 8, "activation": "tanh"}, (1, 17, 2)),
-    ("tape-rnn", {"width": 40, "cell": 3, "write_layers": 2}, (2, 3, 5)),
+    ("tape-rnn", {"width": 40, "cell": 3, "write_layers": 2}, (2, 3, 3)),
     ("tape-rnn", {"width": 8, "cell": 2, "write_layers": 1, "jump": 2, "tape": 9, "activation": "tanh"}, (1, 2, 6)),
     ("tape-rnn", {"width": 8, "cell": 12, "write_layers": 3}, (1, 2, 4)),
 ]

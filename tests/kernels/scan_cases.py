@@ -113,4 +113,4 @@ def through_nets(device: torch.device, members: int, batch: int, tokens: int, wi
 
 if __name__ == "__main__":
     mend_interpreter()
-    print(json.dumps(compare(CPU, SHAPES) | compare_diagonal(CPU, DIAGONAL) | through_nets(CPU, 2, 2, 5, 8)))
+    print(json.dumps(compare(CPU, SHAPES) | compare_diagonal(CPU, DIAGONAL) | through_nets(CPU, 2, 2, 3, 8)))

@@ -24,8 +24,9 @@ SCHEDULE = Schedule(400, 4, every=20, rows=4, to_the_end=True)
 
 
 @pytest.fixture
-def plan(tmp_path, monkeypatch):
+def plan(tmp_path, monkeypatch, inductor):
     monkeypatch.setenv("THEODOLITE_CACHE", str(tmp_path))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(inductor))
     monkeypatch.setattr(compile_ahead, "_SPARE", 0)
     monkeypatch.setattr("theodolite.training.earning._SECONDS", {"cpu": 0.0})
     task = make_task("majority", {"bits": 3})

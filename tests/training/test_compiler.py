@@ -11,7 +11,7 @@ import torch
 from tests.training.plain import batches, program, weights
 from theodolite.tasks import make_task
 from theodolite.training import compiler
-from theodolite.training.compiler import CannotCompile, compile_function
+from theodolite.training.compiler import CannotCompile, Compiled, compile_function
 from theodolite.training.group import MemberSpec, Schedule
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import pair
@@ -25,10 +25,15 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="inductor ne
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, inductor):
     monkeypatch.setenv("THEODOLITE_CACHE", str(tmp_path))
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "inductor"))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(inductor))
     return tmp_path
+
+
+def uncompiled(function, tensors, recipe=None):
+    """A program that is the function itself, where only what is done with programs is tested."""
+    return Compiled(function, 0.0, False)
 
 
 def double(x):
@@ -118,13 +123,12 @@ def test_a_missing_compiler_is_said_and_training_goes_on(folder, monkeypatch, ca
 
 def test_out_of_memory_while_compiling_halves_the_chunk(folder, monkeypatch):
     asked = []
-    plain = compiler.compile_function
 
     def tight(function, tensors, recipe=None):
         asked.append(len(tensors[0]))
         if len(tensors[0]) > 1:
             raise torch.OutOfMemoryError("no memory")
-        return plain(function, tensors, recipe)
+        return uncompiled(function, tensors)
 
     monkeypatch.setattr("theodolite.training.compiled_step.compile_function", tight)
     pairing = pair("mlp", make_task("majority", {"bits": 3}), {"width": 4})
@@ -140,6 +144,7 @@ def test_out_of_memory_while_compiling_halves_the_chunk(folder, monkeypatch):
 
 def test_a_session_compiles_where_that_is_earned_and_says_so(folder, monkeypatch):
     monkeypatch.setattr("theodolite.training.earning._SECONDS", {"cpu": 0.0})
+    monkeypatch.setattr("theodolite.training.compiled_step.compile_function", uncompiled)
     schedule = Schedule(60, 8, every=10, rows=4, to_the_end=True)
     pairing = pair("mlp", make_task("majority", {"bits": 3}), {"width": 4})
     members = [MemberSpec(str(seed), seed, Rates(1e-2)) for seed in range(3)]
