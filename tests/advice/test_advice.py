@@ -119,8 +119,9 @@ def test_context_sets_where_attention_is_costed():
 @each(
     ("arguments", "sentence"),
     [
-        ({}, "one of them"),
-        ({"config": GPT2, "params": 1e9}, "not both"),
+        ({}, "or both"),
+        ({"config": GPT2, "params": 1e9, "like": "llama"}, "--like"),
+        ({"config": {"model_type": "mamba", "hidden_size": 768}, "params": 1e9}, "another size"),
         ({"params": 1e9}, "--vocab"),
         ({"config": GPT2, "vocab": 5}, "--vocab"),
         ({"params": -5, "vocab": 9}, "absurd"),

@@ -153,7 +153,7 @@ def test_a_bad_configuration_is_one_sentence(theodolite, tmp_path, content, sent
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "one of them"),
+        ([], "or both"),
         (["--params", "1e9"], "--vocab"),
         (["--params", "-3", "--vocab", "9"], "negative"),
         (["--params", "100", "--vocab", "9"], "absurd"),
@@ -177,7 +177,114 @@ def test_bad_arguments_are_one_sentence(theodolite, tmp_path, monkeypatch, argum
     assert outcome.err.count("\n") == 1
 
 
-def test_both_a_configuration_and_a_budget_are_refused(theodolite, config):
-    outcome = theodolite("advise", config, "--params", "1e9", "--vocab", 9)
+def test_a_configuration_and_a_budget_are_its_family_at_that_size(theodolite, config):
+    found = json.loads(theodolite("advise", config, "--params", "1e9", "--json").out)
+    assert found["given"] is None
+    assert found["recommended"]["params"] == pytest.approx(1e9, rel=0.05)
+    assert found["config"]["model_type"] == "gpt2"
+    assert found["vocab"] == 50257
+    assert any("stay" in warning for warning in found["warnings"])
+    small = json.loads(theodolite("advise", config, "--params", "1e9", "--vocab", 4096, "--json").out)
+    assert small["vocab"] == 4096
+
+
+@pytest.mark.parametrize("text", ["7B", "7,000,000,000", "7e9", "0.007T"])
+def test_sizes_are_read_as_people_write_them(theodolite, text):
+    found = json.loads(theodolite("advise", "--params", text, "--like", "llama", "--json").out)
+    assert found["schema"] == 1
+    assert found["budget"] == 7 * 10**9
+
+
+def test_several_configurations_are_one_table(theodolite, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for name, content in (("a.json", GPT2), ("b.json", T5_11B)):
+        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    files = (tmp_path / "a.json", tmp_path / "b.json")
+    shown = theodolite("advise", *files)
+    rows = [line.split() for line in shown.out.splitlines()]
+    assert rows[1][:6] == ["a.json", "124M", "12", "768", "12/12", "deeper"]
+    assert rows[2][:7] == ["b.json", "11.3B", "24", "+", "24", "1024", "128/128"]
+    assert max(map(len, shown.out.splitlines())) <= 80
+    found = json.loads(theodolite("advise", *files, "--json").out)
+    alone = json.loads(theodolite("advise", files[0], "--json").out)
+    alone.pop("written")
+    assert found["schema"] == 1
+    assert found["configurations"][0] == alone
+    refused = theodolite("advise", *files, "--out", tmp_path / "new")
+    assert refused.code == 2
+    assert "one configuration" in refused.err
+
+
+def test_check_ends_with_1_where_a_rule_is_broken_and_with_0_where_it_is_ignored(theodolite, config):
+    assert theodolite("advise", config, "--check").code == 0
+    broken = theodolite("advise", config, "--check", "--tp", 8)
+    assert broken.code == 1
+    assert "heads-divide-tp" in broken.out
+    rules = ("heads-divide-tp", "kv-heads-divide-tp", "vocab-multiple")
+    found = theodolite("advise", config, "--check", "--tp", 8, "--json")
+    assert found.code == 1
+    document = json.loads(found.out)
+    assert document["schema"] == 1
+    assert tuple(one["rule"] for one in document["checks"][0]["broken"]) == rules
+    ignored = [word for rule in rules for word in ("--ignore", rule)]
+    assert theodolite("advise", config, "--check", "--tp", 8, *ignored).code == 0
+
+
+@pytest.mark.parametrize("form", ["megatron", "torchtitan", "nanotron", "litgpt"])
+def test_an_export_is_written_beside_the_configuration_and_reads_back(theodolite, tmp_path, form):
+    from theodolite.advice.exports.export import FORMATS
+
+    words = ("--params", "8B", "--like", "llama", "--tp", 2, "--pp", 2, "--multiple-of", 64)
+    outcome = theodolite("advise", *words, "--export", form, "--out", tmp_path / "new", "--json")
+    found = json.loads(outcome.out)
+    text = (tmp_path / "new" / FORMATS[form].file).read_text(encoding="utf-8")
+    assert found["written"]["export"].endswith(FORMATS[form].file)
+    assert (tmp_path / "new" / "config.json").is_file()
+    assert FORMATS[form].read(text).shape("x").params == found["recommended"]["params"]
+
+
+def test_the_given_shape_is_exported_where_that_is_asked_for(theodolite, config, tmp_path):
+    outcome = theodolite("advise", config, "--export", "megatron", "--given", "--out", tmp_path / "new")
+    assert outcome.code == 0
+    assert "--num-layers 12\n" in (tmp_path / "new" / "megatron.sh").read_text(encoding="utf-8")
+    assert not (tmp_path / "new" / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--check", "--params", "1e9"], "--check goes with configurations"),
+        (["--check"], "--check goes with configurations"),
+        (["--ignore", "vocab-multiple", "--params", "1e9"], "--ignore goes with --check"),
+        (["--params", "8B", "--like", "gpt"], "llama, qwen3, moe"),
+        (["--params", "8B", "--like", "llama", "--modality", "image"], "language models"),
+        (["--params", "8B", "--like", "llama", "--export", "gguf", "--out", "x"], "megatron, torchtitan"),
+        (["--params", "8B", "--like", "llama", "--export", "litgpt"], "needs a folder"),
+        (["--params", "8B", "--like", "llama", "--given"], "--given goes with"),
+        (["--params", "8B", "--like", "llama", "--tp", "0"], "--tp is 0"),
+        (["--params", "8B", "--like", "llama", "--tp", "4096"], "heads-divide-tp"),
+        (["--params", "8B", "--like", "llama", "--pp", "4096"], "depth-divides-pp"),
+        (
+            ["--params", "1B", "--vocab", "50257", "--export", "nanotron", "--out", "x"],
+            "nanotron's Llama has no biases",
+        ),
+        (["nobody/no-such-model"], "local Hugging Face cache"),
+        (["https://huggingface.co/nobody/no-such-model"], "nothing is downloaded"),
+        (["https://huggingface.co/datasets/nobody/x"], "not a model's page"),
+        (["https://example.org/config.json"], "not a model's page on huggingface.co"),
+    ],
+)
+def test_bad_wishes_of_a_team_are_one_sentence(theodolite, tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    outcome = theodolite("advise", *arguments)
     assert outcome.code == 2
-    assert "not both" in outcome.err
+    assert sentence in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert not (tmp_path / "x").exists()
+
+
+def test_check_names_the_rules_there_are(theodolite, config):
+    outcome = theodolite("advise", config, "--check", "--ignore", "no-such-rule")
+    assert outcome.code == 2
+    assert "count-mismatch" in outcome.err

@@ -26,7 +26,11 @@ EVERYWHERE = {
     "task_arg": "is task_args, a mapping",
 }
 ELSEWHERE = {
-    "advise": {"plot": "draws what comes back", "out": "writes what comes back"},
+    "advise": {
+        "plot": "draws what comes back",
+        **dict.fromkeys(("out", "export", "given"), "writes what comes back"),
+        **dict.fromkeys(("check", "ignore"), "an exit code"),
+    },
     "claims check": {"all_": "is ids=None", "strict": "an exit code"},
     "degree": {"out": "writes what comes back"},
     "discover": {"no_header": "header=False", "graph_only": "fit=False", "out": "saving.save writes what comes back"},

@@ -212,3 +212,11 @@ def test_the_page_on_certificates_draws_what_a_certificate_means(monkeypatch: py
 
 def _prime(n: int) -> bool:
     return all(n % q for q in range(2, int(n**0.5) + 1))
+
+
+def test_every_rule_of_advise_is_documented_as_it_is_stated() -> None:
+    from theodolite.advice.rules import RULES
+
+    section = (DOCS / "advise.md").read_text(encoding="utf-8").partition("\n## Rules\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", section, re.MULTILINE)
+    assert [(name, text.replace("`", "")) for name, text in rows] == list(RULES.items())

@@ -112,13 +112,16 @@ def test_budgets_that_cannot_be_met_are_refused_in_a_sentence():
         ("64000", 64_000),
         ("1.3e9", 1_300_000_000),
         ("2B", 2 * 10**9),
+        ("1T", 10**12),
+        ("7,000,000,000", 7 * 10**9),
+        ("7_000_000", 7 * 10**6),
     ],
 )
 def test_budgets_are_read(text, count):
     assert parse_budget(text) == count
 
 
-@each("text", ["", "k", "0", "-5", "1.5", "64 k b", "64kk", "many", "inf", "nan", "1e999", "0.0001k"])
+@each("text", ["", "k", "0", "-5", "1.5", "64 k b", "64kk", "many", "inf", "nan", "1e999", "0.0001k", "1,00", "1,000,00", "1,000k", ",000"])
 def test_what_is_no_budget_is_refused(text):
     with pytest.raises(BadInput, match="is not a number of parameters"):
         parse_budget(text)

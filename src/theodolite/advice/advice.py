@@ -10,13 +10,20 @@ from pathlib import Path
 from typing import Any, get_args
 
 from theodolite.advice.bottlenecks import bottlenecks, input_rank
-from theodolite.advice.configs import load_config, read_config
+from theodolite.advice.configs import read_config
 from theodolite.advice.cost import cost
+from theodolite.advice.fields import VOCAB
+from theodolite.advice.hardware import Hardware
+from theodolite.advice.hub import load
+from theodolite.advice.like import like as like_public
+from theodolite.advice.like import stays
 from theodolite.advice.other_networks import WORDS
 from theodolite.advice.recommend import Family, Recommendation, alternatives, fit_for, recommend
 from theodolite.advice.reshaped import Reshaped
 from theodolite.advice.result import Advice, Rated, Regime, Verdict, short
+from theodolite.advice.rules import broken_by_hardware
 from theodolite.advice.shape import Modality, ModelShape
+from theodolite.advice.sharded import fit_to_hardware
 from theodolite.advice.template import BYTE_VOCAB, template
 from theodolite.errors import BadInput
 from theodolite.theory.attention import attention_bounds
@@ -36,23 +43,32 @@ def advise(
     config: str | Path | Mapping[str, Any] | None = None,
     *,
     params: int | float | str | None = None,
+    like: str | None = None,
     vocab: int | None = None,
     modality: str | None = None,
     embedding_rank: int | None = None,
     context: int | None = None,
+    tp: int = 1,
+    pp: int = 1,
+    multiple_of: int = 1,
     measure: bool = False,
     device: str = "cpu",
 ) -> Advice:
     """Judge the shape in a configuration, or choose one for a budget of parameters.
 
     Parameters:
-        config: a Hugging Face config.json, a folder that holds one, or its content
-        params: instead of it, a budget with embeddings included: 64k, 1.3e9
+        config: a Hugging Face config.json, a folder that holds one, its content, or a model's name on the hub that the
+            local cache has
+        params: instead of it a budget with embeddings included, such as 64k, 7B or 1.3e9; beside it, its family is
+            advised at that size
+        like: with `params`, the family: llama, qwen3 or moe
         vocab: with `params`, the size of the vocabulary; 256 for bytes
         modality: language, image or bytes; the configuration's own, or language
         embedding_rank: of the inputs: a factored embedding where a budget is advised, and what is known of the inputs
             where a configuration is judged
         context: tokens at which costs are computed; up to 2,048 by default
+        tp, pp, multiple_of: the advised shape can be shared by `tp` devices in each layer and by `pp` groups of layers,
+            with sizes on a device that are multiples of `multiple_of`
         measure: time both shapes, on `device`
 
     Examples:
@@ -61,25 +77,40 @@ def advise(
         (43, 1536, 24)
     """
     _check(vocab, modality, embedding_rank, context)
-    if (config is None) == (params is None):
-        raise BadInput("give a configuration or a budget with --params, one of them and not both")
-    if params is not None:
-        budget = _budget(params)
-        chosen = _modality(modality or "language")
-        content = template(chosen, budget, _vocabulary(vocab, chosen), embedding_rank)
-        name, given = f"{short(budget)} parameters", None
-        start = replace(read_config(content, name), modality=chosen)
+    hardware = Hardware(tp, pp, multiple_of)
+    if config is None and params is None:
+        raise BadInput("give a configuration, or a budget with --params, or both for its family at that size")
+    budget = None if params is None else _budget(params)
+    if config is None:
+        assert budget is not None
+        name, notes = f"{short(budget)} parameters", ()
+        if like is not None:
+            _language_only(modality, embedding_rank)
+            content, public = like_public(like, budget, vocab)
+            start = read_config(content, name)
+            chosen, notes = start.modality, (stays(start, public.name),)
+        else:
+            chosen = _modality(modality or "language")
+            content = template(chosen, budget, _vocabulary(vocab, chosen), embedding_rank)
+            start = read_config(content, name)
+        start, given = replace(start, modality=chosen), None
     else:
+        content, name = _loaded(config)
+        if like is not None:
+            raise BadInput("--like goes with --params alone: a configuration is a family of its own")
         if vocab is not None:
-            raise BadInput("--vocab goes with --params: a configuration states its own, change it there")
-        assert config is not None
-        content = dict(config) if isinstance(config, Mapping) else load_config(config)
-        name = "the configuration" if isinstance(config, Mapping) else str(config)
+            content = _with_vocabulary(content, vocab, budget)
         start = read_config(content, name)
         chosen = _modality(modality or start.modality)
         given = start = replace(start, modality=chosen)
-        budget = start.params
-    advice = _advise(content, name, start, given, chosen, budget, embedding_rank, context)
+        notes = ()
+        if budget is not None:
+            reason = _silence(start)
+            if reason is not None:
+                raise BadInput(f"{name} cannot be advised at another size, since {reason}: leave out --params")
+            given, notes = None, (stays(start, name),)
+    budget = start.params if budget is None else budget
+    advice = _advise(content, name, start, given, chosen, budget, embedding_rank, context, hardware, notes)
     if measure and advice.judged.shape.speaks:
         from theodolite.advice.measure import measure_shapes
 
@@ -96,6 +127,8 @@ def _advise(
     budget: int,
     rank: int | None,
     context: int | None,
+    hardware: Hardware,
+    said: tuple[str, ...],
 ) -> Advice:
     tokens = context or min(CONTEXT, start.positions or CONTEXT)
 
@@ -111,27 +144,34 @@ def _advise(
     if given is not None:
         reason = _silence(given)
         if reason is not None:
-            return _counted_only(config, name, modality, rated(given), rank, reason)
+            return _counted_only(config, name, modality, rated(given), rank, reason, hardware)
     fit = fit_for(modality)
     shapes = Reshaped(config, name, start, modality)
     try:
         family = Family.of(start, shapes.near)
         found = recommend(family, budget, fit, min(start.depth, 1000))
         found = replace(found, shape=shapes.exact(found.shape))
-        others = tuple(shapes.exact(shape) for shape in alternatives(family, budget, found.shape))
+        verdict = _verdict(given, found)
+        kept = given is not None and verdict == "agrees" and given.attention_width <= given.width
+        if hardware.asks and not (kept and not any(broken_by_hardware(config, start, hardware))):
+            kept = False
+            sharded = fit_to_hardware(config, name, start, modality, family, found, budget, hardware)
+            shapes, others, said = sharded.shapes, sharded.alternatives, (*said, *sharded.notes)
+            found = replace(found, shape=sharded.shape, extrapolated=fit.extrapolates(sharded.shape.depth))
+        else:
+            others = tuple(shapes.exact(shape) for shape in alternatives(family, budget, found.shape))
     except BadInput as error:
         if given is None or shapes.by_hand:
             raise
         reason = f"no other shape of it is advised, since {error}"
-        return _counted_only(config, name, modality, rated(given), rank, reason)
+        return _counted_only(config, name, modality, rated(given), rank, reason, hardware)
     if modality == "image":
         found = replace(found, extrapolated=True)  # from language
-    verdict = _verdict(given, found)
-    if given is not None and verdict == "agrees" and given.attention_width <= given.width:
+    if kept:
+        assert given is not None
         found = replace(found, shape=given)  # nothing to change
     new = found.shape
     logger.info("the fit meets the budget at depth %.2f and width %.1f", found.fitted_depth, found.fitted_width)
-    kept = given is not None and new is given
     return Advice(
         name=name,
         modality=modality,
@@ -143,8 +183,9 @@ def _advise(
         bottlenecks=bottlenecks(given or new, rank),
         left=bottlenecks(new, rank),
         alternatives=tuple(rated(shape) for shape in others),
-        warnings=_warnings(given or new, new, modality, found),
+        warnings=(*_warnings(given or new, new, modality, found, hardware), *said, *_group_note(start, new, hardware)),
         config=dict(config) if kept else shapes.config(new),
+        hardware=hardware,
     )
 
 
@@ -156,7 +197,13 @@ def _silence(shape: ModelShape) -> str | None:
 
 
 def _counted_only(
-    config: Mapping[str, Any], name: str, modality: Modality, given: Rated, rank: int | None, reason: str
+    config: Mapping[str, Any],
+    name: str,
+    modality: Modality,
+    given: Rated,
+    rank: int | None,
+    reason: str,
+    hardware: Hardware,
 ) -> Advice:
     notes = () if given.shape.exact else (_GUESSED,)
     return Advice(
@@ -173,6 +220,7 @@ def _counted_only(
         warnings=notes,
         config=dict(config),
         silent=reason,
+        hardware=hardware,
     )
 
 
@@ -205,7 +253,9 @@ def _regime(shape: ModelShape, fit: Fit, found: Recommendation, verdict: Verdict
     )
 
 
-def _warnings(judged: ModelShape, new: ModelShape, modality: Modality, found: Recommendation) -> tuple[str, ...]:
+def _warnings(
+    judged: ModelShape, new: ModelShape, modality: Modality, found: Recommendation, hardware: Hardware
+) -> tuple[str, ...]:
     low, high = FITTED_DEPTHS
     notes = []
     if modality == "image":
@@ -226,8 +276,40 @@ def _warnings(judged: ModelShape, new: ModelShape, modality: Modality, found: Re
     if not judged.exact:
         notes.append(_GUESSED)
     if found.depth_low > new.depth or found.depth_high < new.depth:
-        notes.append("No shape with heads of this width lies in the interval; the nearest one is given.")
+        which = f"that {hardware} can share" if hardware.asks else "with such heads and groups of them"
+        notes.append(f"No shape {which} lies in the interval; the nearest one is given.")
     return tuple(notes)
+
+
+def _group_note(start: ModelShape, new: ModelShape, hardware: Hardware) -> tuple[str, ...]:
+    """Heads that share a key-value head stay as many, or it is said; with constraints of hardware it has been."""
+    before, after = (shape.heads / max(1, shape.key_value_heads) for shape in (start, new))
+    if before == after or hardware.asks or start.key_value_heads == new.key_value_heads == 1:
+        return ()
+    return (
+        f"The advised shape has {after:g} heads to a key-value head and not {before:g}: its {new.heads} heads do not "
+        "come in groups of that size.",
+    )
+
+
+def _loaded(config: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    if isinstance(config, Mapping):
+        return dict(config), "the configuration"
+    return load(config), str(config)
+
+
+def _with_vocabulary(content: dict[str, Any], vocab: int, budget: int | None) -> dict[str, Any]:
+    if budget is None:
+        raise BadInput("--vocab goes with --params: a configuration states its own, change it there")
+    stated = [name for name in VOCAB if content.get(name) is not None]
+    if not stated:
+        raise BadInput("the configuration states no vocabulary that --vocab could change: change it there")
+    return {**content, **dict.fromkeys(stated, vocab)}
+
+
+def _language_only(modality: str | None, embedding_rank: int | None) -> None:
+    if modality not in (None, "language") or embedding_rank is not None:
+        raise BadInput("--like names families of language models: leave out --modality and --embedding-rank")
 
 
 def _budget(params: int | float | str) -> int:

@@ -243,23 +243,26 @@ def _nearest(
     interval: tuple[int, int],
     affordable: Callable[[int], float],
 ) -> ModelShape:
-    """Of the widths around the fitted one: inside the interval, groups of heads about as large, then nearest."""
+    """Of the widths around the fitted one: groups of heads as large unless that is far from the interval, inside it,
+    then nearest."""
     least, most = interval
     if not math.isfinite(affordable(round(width))):  # layers share their weights
         return family.at(round(depth), round(width))
 
-    def ranked(candidate: int) -> tuple[tuple[bool, bool, bool, bool, float], int, int]:
+    def ranked(candidate: int) -> tuple[tuple[bool, bool, bool, bool, bool, bool, float], int, int]:
         layers, heads = affordable(candidate), family.heads(candidate)
         rounded = max(family.least, round(layers))
         within = min(max(rounded, least), most)
         if abs(within - layers) <= _SLACK * layers:  # a coarse step of widths: the interval before the last percents
             rounded = within
         outside = not least <= rounded <= most or layers < 0.5
+        far_outside = not least / _NEAR <= rounded <= most * _NEAR or layers < 0.5
         narrow = heads * family.head_width < 0.9 * family.attention_ratio * candidate
         uneven = family.uneven(candidate)
         coarse = candidate >= _LARGE and candidate % _TILE != 0
         far = abs(math.log(rounded / depth)) + 2 * abs(rounded - layers) / max(layers, 0.5) + 0.2 * uneven
-        return (outside, narrow, uneven > _UNEVEN, coarse, far), rounded, candidate
+        changed = far_outside or uneven > 0
+        return (changed, outside, narrow, uneven > _UNEVEN, far_outside, coarse, far), rounded, candidate
 
     _, layers, chosen = min(map(ranked, family.widths(width)))
     return family.at(layers, chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,9 +21,18 @@ class Reshaped:
 
     A family counted by hand, and one whose description counts the given model right, is counted by that. Any other is
     built with few layers and with twice as many: every further layer adds as much, which the exact count then checks.
+    `adjust` changes each configuration once more, given its width and heads.
     """
 
-    def __init__(self, config: Mapping[str, Any], name: str, start: ModelShape, modality: Modality) -> None:
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        name: str,
+        start: ModelShape,
+        modality: Modality,
+        adjust: Callable[[dict[str, Any], int, int], dict[str, Any]] | None = None,
+    ) -> None:
+        self._adjust = adjust
         self._config = dict(config)
         self._name = name
         self._start = start
@@ -33,14 +42,14 @@ class Reshaped:
         self._described = self.by_hand or _counts_alike(config, name, start)
 
     def config(self, shape: ModelShape) -> dict[str, Any]:
-        return reshape(self._config, shape.depth, shape.width, shape.heads, self._start)
+        return self._made((shape.depth, shape.width, shape.heads))
 
     def exact(self, shape: ModelShape) -> ModelShape:
         """The shape as it is shown: built where that is possible."""
         if self.by_hand:
             return shape
         key = (shape.depth, shape.width, shape.heads)
-        if key == (self._start.depth, self._start.width, self._start.heads):
+        if self._adjust is None and key == (self._start.depth, self._start.width, self._start.heads):
             return self._start
         return self._read(key, build=True)
 
@@ -52,8 +61,11 @@ class Reshaped:
         return self._known[key]
 
     def _read(self, key: tuple[int, int, int], build: bool) -> ModelShape:
+        return replace(read_config(self._made(key), self._name, build=build), modality=self._modality)
+
+    def _made(self, key: tuple[int, int, int]) -> dict[str, Any]:
         new = reshape(self._config, *key, self._start)
-        return replace(read_config(new, self._name, build=build), modality=self._modality)
+        return new if self._adjust is None else self._adjust(new, key[1], key[2])
 
     def _by_few_layers(self, key: tuple[int, int, int]) -> ModelShape:
         depth, width, heads = key

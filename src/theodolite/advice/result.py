@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from theodolite.advice.bottlenecks import Bottleneck
 from theodolite.advice.cost import Cost
+from theodolite.advice.hardware import ANY, Hardware
 from theodolite.advice.recommend import Recommendation
 from theodolite.advice.shape import Modality, ModelShape
 
 if TYPE_CHECKING:
     from theodolite.advice.measure import Measured
+
+SCHEMA = 1
+"""Of the JSON document; a higher number means that a field changed its meaning or went, not that one came."""
 
 Verdict = Literal["shallower", "agrees", "deeper"]
 
@@ -83,6 +87,7 @@ class Advice:
     config: Mapping[str, Any]  # of the advised shape, or else the given one
     measured: Mapping[str, Measured] | None = None
     silent: str | None = None
+    hardware: Hardware = ANY  # what the advised shape can be shared by
 
     @property
     def judged(self) -> Rated:
@@ -103,16 +108,19 @@ class Advice:
         if new.two_stacks:
             range_ += ", encoder and decoder together"
         example = f"{new.layers} of width {new.width} with {counted(new.heads, 'head')}"
+        shared = f"; {self.hardware} allows {example}" if self.hardware.asks else ""
         if self.given is None:
-            return f"For {short(self.budget)} parameters the published fit advises {range_}: {example}."
+            return f"For {short(self.budget)} parameters the published fit advises {range_}{shared or f': {example}'}."
         old = self.given.shape
         verb, start = "is" if old.depth == 1 else "are", f"{layers(old)} of width {old.width}"
         if self.regime.against_fit == "agrees":
             kept = f"{start} {verb} what the published fit advises for {said(old)} parameters ({range_})."
+            if shared and new != old:
+                return f"{kept[:-1]}{shared}."
             return kept if new == old else f"{kept} With attention no wider than the network: {example}."
         return (
             f"{start} {verb} {self.regime.against_fit} than the published fit advises for {said(old)} "
-            f"parameters: {range_}, for example {example}."
+            f"parameters: {range_}{shared or f', for example {example}'}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -122,6 +130,7 @@ class Advice:
             ends = {"depth_low": found.depth_low, "depth_high": found.depth_high}
             recommended = {**self.advised.to_json(), **ends, "bottlenecks": [asdict(one) for one in self.left]}
         return {
+            "schema": SCHEMA,
             "name": self.name,
             "headline": self.headline,
             "modality": self.modality,
@@ -141,6 +150,7 @@ class Advice:
             "given": None if self.given is None else self.given.to_json(),
             "recommended": recommended,
             "silent": self.silent,
+            "hardware": asdict(self.hardware),
             "extrapolated": None if found is None else found.extrapolated,
             "bottlenecks": [asdict(one) for one in self.bottlenecks],
             "alternatives": [rated.to_json() for rated in self.alternatives],

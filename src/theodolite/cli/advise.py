@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import json as json_text
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from theodolite.cli.groups import Computing, Device, grouped
-from theodolite.cli.options import print_json
+from theodolite.cli.options import panel, print_json
 
 if TYPE_CHECKING:
+    from theodolite.advice.advice import Advice
     from theodolite.files import OutputFolder
+
+_devices, _checking = panel("Devices"), panel("Checking")
 
 
 @grouped
 def advise(
     output: Computing,
-    config: Annotated[Path | None, Argument(help="A Hugging Face config.json, or the folder that holds it.")] = None,
-    params: Annotated[
-        str | None, Option(help="Choose a shape for this many parameters, embeddings included: 64k, 1.3e9.")
+    config: Annotated[
+        list[str] | None,
+        Argument(help="A Hugging Face config.json, the folder that holds it, or a cached model's name; or several."),
     ] = None,
+    params: Annotated[
+        str | None,
+        Option(help="Choose a shape for this many parameters, embeddings included: 7B, 1.3e9; of CONFIG's family."),
+    ] = None,
+    like: Annotated[str | None, Option(help="With --params: of this family, llama, qwen3 or moe.")] = None,
     vocab: Annotated[int | None, Option(help="With --params: size of the vocabulary; 256 for bytes.")] = None,
     modality: Annotated[
         str | None, Option(help="language, image or bytes; the configuration's own, or language.")
@@ -32,45 +40,60 @@ def advise(
     context: Annotated[int | None, Option(help="Tokens of context to compute costs at; up to 2048 by default.")] = None,
     plot: Annotated[Path | None, Option(help="Draw the depth-width plane to this file, .svg or .html.")] = None,
     out: Annotated[Path | None, Option("--out", help="Folder to write the advised config.json into.")] = None,
+    export: Annotated[
+        str | None, Option(help="With --out: also for a trainer, megatron, torchtitan, nanotron or litgpt.")
+    ] = None,
+    given: Annotated[bool, Option("--given", help="With --export: the given shape, not the advised one.")] = False,
+    tp: Annotated[int, _devices(help="Devices that share each layer: they divide heads and key-value heads.")] = 1,
+    pp: Annotated[int, _devices(help="Groups of layers, one after the other: they divide the depth.")] = 1,
+    multiple_of: Annotated[
+        int, _devices(help="Tile or block of quantisation that sizes on a device are multiples of.")
+    ] = 1,
+    check: Annotated[bool, _checking("--check", help="Only check rules; exit with 1 if one is broken.")] = False,
+    ignore: Annotated[
+        list[str] | None, _checking("--ignore", metavar="RULE", help="With --check: leave out a rule; may be repeated.")
+    ] = None,
     measure: Annotated[bool, Option("--measure", help="Time both shapes on the device too.")] = False,
     device: Device = "cpu",
 ) -> None:
     """Judge a model's depth, width and heads before it is trained, or choose them for a budget of parameters."""
     from theodolite.advice.advice import advise as judge
-    from theodolite.errors import BadInput
-    from theodolite.files import OutputFolder, check_writable, write_text
+    from theodolite.files import check_writable
 
+    names = config or []
+    one_only = {"--params": params, "--like": like, "--plot": plot, "--out": out, "--export": export}
+    one_only |= {"--vocab": vocab, "--measure": measure or None}
+    _check_options(names, one_only, check=check, ignore=ignore, export=export, out=out, given=given)
+    if check:
+        return _check_rules(names, embedding_rank, (tp, pp, multiple_of), ignore or [], json=output.json)
     if plot is not None:
         from theodolite.cli.views.depth_width_plane import check_suffix
 
         check_suffix(plot)
         check_writable(plot)
-    advice = judge(
-        config,
-        params=params,
-        vocab=vocab,
-        modality=modality,
-        embedding_rank=embedding_rank,
-        context=context,
-        measure=measure,
-        device=device,
-    )
-    written: dict[str, str] = {}
-    if plot is not None and not advice.judged.shape.speaks:
-        raise BadInput(f"{advice.name} has no place in the depth-width plane, since {advice.silent}: leave out --plot")
-    if out is not None:
-        from theodolite.advice.promise import check_promise
-
-        check_promise(advice)
-        text = json_text.dumps(advice.config, indent=2, ensure_ascii=False) + "\n"
-        written["config"] = str(_write_config(OutputFolder(out), text))
-    if plot is not None:
-        from theodolite.cli.views.depth_width_plane import draw_plane
-
-        written["plot"] = str(write_text(plot, draw_plane(advice, html=plot.suffix.lower() == ".html")))
+    all_advice = [
+        judge(
+            name,
+            params=params,
+            like=like,
+            vocab=vocab,
+            modality=modality,
+            embedding_rank=embedding_rank,
+            context=context,
+            tp=tp,
+            pp=pp,
+            multiple_of=multiple_of,
+            measure=measure,
+            device=device,
+        )
+        for name in (names or [None])
+    ]
+    if len(all_advice) > 1:
+        return _show_several(all_advice, json=output.json)
+    advice = all_advice[0]
+    written, left_out = _write(advice, names[0] if names else None, plot, out, export, given)
     if output.json:
-        print_json({**advice.to_json(), "written": written})
-        return
+        return print_json({**advice.to_json(), "written": written})
     from rich.console import Console
 
     from theodolite.cli.views.advise import print_advice
@@ -79,13 +102,133 @@ def advise(
     print_advice(console, advice)
     for what, path in written.items():
         console.print(f"{what}: {path}", markup=False, soft_wrap=True)
+    for what in left_out:
+        console.print(f"not carried over: {what}", markup=False, soft_wrap=True)
+    return None
 
 
-def _write_config(folder: OutputFolder, text: str) -> Path:
+def _check_options(
+    names: list[str],
+    one_only: dict[str, Any],
+    *,
+    check: bool,
+    ignore: list[str] | None,
+    export: str | None,
+    out: Path | None,
+    given: bool,
+) -> None:
+    from theodolite.errors import BadInput
+
+    asked = [option for option, value in one_only.items() if value is not None]
+    if check and (asked or not names):
+        clash = f", without {asked[0]}" if asked else ""
+        raise BadInput(
+            f"--check goes with configurations{clash}: write for example theodolite advise config.json --check"
+        )
+    if len(names) > 1 and asked:
+        raise BadInput(f"{asked[0]} goes with one configuration, and {len(names)} are given: give one of them")
+    if ignore and not check:
+        raise BadInput("--ignore goes with --check: add it, or leave out --ignore")
+    if given and (export is None or not names):
+        raise BadInput("--given goes with --export and a configuration: add them, or leave out --given")
+    if export is not None:
+        from theodolite.advice.exports.export import check_format
+
+        check_format(export)
+        if out is None:
+            raise BadInput(f"--export {export} needs a folder: add for example --out advised")
+
+
+def _show_several(all_advice: list[Advice], *, json: bool) -> None:
+    from theodolite.advice.result import SCHEMA
+
+    if json:
+        return print_json({"schema": SCHEMA, "configurations": [advice.to_json() for advice in all_advice]})
+    from rich.console import Console
+
+    from theodolite.cli.views.advise_table import print_table
+
+    return print_table(Console(highlight=False), all_advice)
+
+
+def _check_rules(
+    names: list[str], rank: int | None, devices: tuple[int, int, int], ignore: list[str], *, json: bool
+) -> None:
+    from dataclasses import asdict
+
+    from theodolite.advice.hardware import Hardware
+    from theodolite.advice.hub import load
+    from theodolite.advice.reading import read_config
+    from theodolite.advice.result import SCHEMA
+    from theodolite.advice.rules import broken_rules, check_names
+
+    ignored, hardware = check_names(ignore), Hardware(*devices)
+    found = {}
+    for name in names:
+        content = load(name)
+        broken = broken_rules(content, read_config(content, name), hardware, rank)
+        found[name] = tuple(one for one in broken if one.rule not in ignored)
+    if json:
+        checks = [{"name": name, "broken": [asdict(one) for one in broken]} for name, broken in found.items()]
+        print_json({"schema": SCHEMA, "hardware": asdict(hardware), "ignored": sorted(ignored), "checks": checks})
+    else:
+        from rich.console import Console
+
+        from theodolite.cli.views.advise_table import print_rules
+
+        console = Console(highlight=False)
+        for name, broken in found.items():
+            print_rules(console, name, broken, ignored)
+    if any(found.values()):
+        raise Exit(1)
+
+
+def _write(
+    advice: Advice, name: str | None, plot: Path | None, out: Path | None, export: str | None, given: bool
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What was written where, and what an export leaves out; nothing is written unless all of it can be."""
+    from theodolite.errors import BadInput
+    from theodolite.files import OutputFolder, write_text
+
+    written: dict[str, str] = {}
+    if plot is not None and not advice.judged.shape.speaks:
+        raise BadInput(f"{advice.name} has no place in the depth-width plane, since {advice.silent}: leave out --plot")
+    made = None
+    if export is not None:
+        made = _exported(advice, name, export, given)
+    if out is not None and not given:
+        from theodolite.advice.promise import check_promise
+
+        check_promise(advice)
+        text = json_text.dumps(advice.config, indent=2, ensure_ascii=False) + "\n"
+        written["config"] = str(_write_new(OutputFolder(out), "config.json", text))
+    if out is not None and made is not None:
+        written["export"] = str(_write_new(OutputFolder(out), made.file, made.text))
+    if plot is not None:
+        from theodolite.cli.views.depth_width_plane import draw_plane
+
+        written["plot"] = str(write_text(plot, draw_plane(advice, html=plot.suffix.lower() == ".html")))
+    return written, made.left_out if made else ()
+
+
+def _exported(advice: Advice, name: str | None, form: str, given: bool) -> Any:
+    from theodolite.advice.exports.export import export
+    from theodolite.advice.hub import load
+    from theodolite.errors import BadInput
+
+    if given:
+        assert name is not None
+        return export(load(name), advice.judged.shape, form, advice.hardware)
+    if advice.advised is None:
+        raise BadInput(f"there is no advised shape to export, since {advice.silent}: export the given one with --given")
+    return export(advice.config, advice.advised.shape, form, advice.hardware)
+
+
+def _write_new(folder: OutputFolder, name: str, text: str) -> Path:
     """Never over another configuration, the one that was read among them."""
     from theodolite.errors import BadInput
 
-    target = folder.file("config.json")
+    target = folder.file(name)
     if target.exists() and (not target.is_file() or target.read_text(encoding="utf-8", errors="replace") != text):
         raise BadInput(f"'{target}' is there already and differs from the advised one: choose another --out")
-    return folder.write("config.json", text)
+    return folder.write(name, text)
