@@ -288,3 +288,45 @@ def test_check_names_the_rules_there_are(theodolite, config):
     outcome = theodolite("advise", config, "--check", "--ignore", "no-such-rule")
     assert outcome.code == 2
     assert "count-mismatch" in outcome.err
+
+
+def test_a_training_budget_is_shown_in_80_columns_and_as_json(theodolite, config, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    given = ["advise", config, "--tokens", "2T", "--gpu", "h100", "--gpus", 8, "--batch", 16, "--zero", 1]
+    shown = theodolite(*given).out
+    assert max(map(len, shown.splitlines())) <= 80
+    told = " ".join(shown.split())
+    for words in (
+        "Budget: 2T tokens = ",
+        "on h100 at 40% of its peak",
+        "times Chinchilla's 20. In use: Llama 3 8B 1,875.",
+        "Best size by Besiroglu et al. 2024",
+        "this model",
+        "Memory of training: weights 249MB",
+        "and fits on h100 (80 GB).",
+        "Memory of inference: weights 249MB",
+    ):
+        assert words in told
+    found = json.loads(theodolite(*given, "--json").out)["plan"]
+    assert found["budget"]["tokens"] == 2e12
+    assert found["setting"]["gpus"] == 8
+    assert found["fits"] is True
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        (["--gpu", "h10"], "there is no GPU 'h10' in the table, did you mean 'h100'"),
+        (["--gpu", "h100", "--mfu", "40"], "--mfu 40.0 is not a share of the peak"),
+        (["--tokens", "2T", "--flops", "1e24"], "each follows from the other: give one of them"),
+        (["--batch", "0"], "--batch is 0: pass an integer of at least 1"),
+        (["--zero", "5", "--gpus", "8"], "there is no ZeRO stage 5"),
+        (["--bits", "3"], "weights of 3 bits are not in use"),
+        (["--tp", "4", "--gpus", "6"], "6 GPUs are not whole replicas of 4 × 1"),
+        (["--gpu", "h100", "--check"], "--check goes with configurations, without --gpu"),
+    ],
+)
+def test_a_budget_that_cannot_be(theodolite, config, extra, told):
+    outcome = theodolite("advise", config, *extra)
+    assert outcome.code == 2
+    assert told in outcome.err

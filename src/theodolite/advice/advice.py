@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from theodolite.advice.bottlenecks import bottlenecks, input_rank
+from theodolite.advice.budget.plan import plan
+from theodolite.advice.budget.resources import Resources
 from theodolite.advice.configs import read_config
 from theodolite.advice.cost import cost
 from theodolite.advice.fields import VOCAB
@@ -24,6 +26,7 @@ from theodolite.advice.result import Advice, Rated, Regime, Verdict, short
 from theodolite.advice.rules import broken_by_hardware
 from theodolite.advice.shape import Modality, ModelShape
 from theodolite.advice.sharded import fit_to_hardware
+from theodolite.advice.sizes import shapes_by_size
 from theodolite.advice.template import BYTE_VOCAB, template
 from theodolite.errors import BadInput
 from theodolite.theory.attention import attention_bounds
@@ -53,6 +56,7 @@ def advise(
     multiple_of: int = 1,
     measure: bool = False,
     device: str = "cpu",
+    resources: Resources | None = None,
 ) -> Advice:
     """Judge the shape in a configuration, or choose one for a budget of parameters.
 
@@ -70,6 +74,8 @@ def advise(
         tp, pp, multiple_of: the advised shape can be shared by `tp` devices in each layer and by `pp` groups of layers,
             with sizes on a device that are multiples of `multiple_of`
         measure: time both shapes, on `device`
+        resources: a budget of tokens, FLOPs or GPU-hours, GPUs and how a pass is laid out; without `config` and
+            `params`, the size is the one that the budget is best spent on
 
     Examples:
         >>> shape = advise(params=1.3e9, vocab=50257).advised.shape
@@ -79,7 +85,12 @@ def advise(
     _check(vocab, modality, embedding_rank, context)
     hardware = Hardware(tp, pp, multiple_of)
     if config is None and params is None:
-        raise BadInput("give a configuration, or a budget with --params, or both for its family at that size")
+        params = None if resources is None else resources.best_size()
+    if config is None and params is None:
+        raise BadInput(
+            "give a configuration, or a budget with --params, or both for its family at that size, or one of training "
+            "with --flops, --tokens or --gpu-hours"
+        )
     budget = None if params is None else _budget(params)
     if config is None:
         assert budget is not None
@@ -111,6 +122,10 @@ def advise(
             given, notes = None, (stays(start, name),)
     budget = start.params if budget is None else budget
     advice = _advise(content, name, start, given, chosen, budget, embedding_rank, context, hardware, notes)
+    if resources is not None and resources.said:
+        judged, sizes = advice.judged, shapes_by_size(content, name, start, chosen)
+        planned = plan(judged.shape, resources, judged.cost.context, sizes, tensor=tp, pipeline=pp)
+        advice = replace(advice, plan=planned)
     if measure and advice.judged.shape.speaks:
         from theodolite.advice.measure import measure_shapes
 

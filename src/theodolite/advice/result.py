@@ -13,6 +13,7 @@ from theodolite.advice.recommend import Recommendation
 from theodolite.advice.shape import Modality, ModelShape
 
 if TYPE_CHECKING:
+    from theodolite.advice.budget.plan import Plan
     from theodolite.advice.measure import Measured
 
 SCHEMA = 1
@@ -88,6 +89,7 @@ class Advice:
     measured: Mapping[str, Measured] | None = None
     silent: str | None = None
     hardware: Hardware = ANY  # what the advised shape can be shared by
+    plan: Plan | None = None  # of the judged shape, where resources were given
 
     @property
     def judged(self) -> Rated:
@@ -157,6 +159,7 @@ class Advice:
             "warnings": list(self.warnings),
             "notes": list(shape.notes),
             "config": dict(self.config),
+            "plan": None if self.plan is None else self.plan.to_json(),
             "measured": None if self.measured is None else {k: asdict(v) for k, v in self.measured.items()},
         }
 

@@ -10,6 +10,7 @@ from typer import Argument, Exit, Option
 
 from theodolite.cli.groups import Computing, Device, grouped
 from theodolite.cli.options import panel, print_json
+from theodolite.cli.resources import ResourceOptions
 
 if TYPE_CHECKING:
     from theodolite.advice.advice import Advice
@@ -21,6 +22,7 @@ _devices, _checking = panel("Devices"), panel("Checking")
 @grouped
 def advise(
     output: Computing,
+    having: ResourceOptions,
     config: Annotated[
         list[str] | None,
         Argument(help="A Hugging Face config.json, the folder that holds it, or a cached model's name; or several."),
@@ -62,10 +64,11 @@ def advise(
 
     names = config or []
     one_only = {"--params": params, "--like": like, "--plot": plot, "--out": out, "--export": export}
-    one_only |= {"--vocab": vocab, "--measure": measure or None}
+    one_only |= {"--vocab": vocab, "--measure": measure or None, **having.by_option()}
     _check_options(names, one_only, check=check, ignore=ignore, export=export, out=out, given=given)
     if check:
         return _check_rules(names, embedding_rank, (tp, pp, multiple_of), ignore or [], json=output.json)
+    resources = having.resources()
     if plot is not None:
         from theodolite.cli.views.depth_width_plane import check_suffix
 
@@ -85,6 +88,7 @@ def advise(
             multiple_of=multiple_of,
             measure=measure,
             device=device,
+            resources=resources,
         )
         for name in (names or [None])
     ]

@@ -86,8 +86,8 @@ def test_sixteen_bytes_a_parameter_and_others():
     ("given", "told"),
     [
         ({"gpus": 6, "tensor": 4}, "6 GPUs are not whole replicas of 4 × 1: pass --gpus as a multiple of 4"),
-        ({"tensor": 0}, "--tp 0 is not a number of them"),
-        ({"batch": True}, "--batch True is not a number of them"),
+        ({"tensor": 0}, "--tp is 0: pass an integer of at least 1"),
+        ({"batch": True}, "--batch is True: pass an integer"),
     ],
 )
 def test_settings_that_cannot_be(given, told):
@@ -126,5 +126,5 @@ def test_windows_bound_the_cache():
 def test_what_inference_refuses():
     with pytest.raises(BadInput, match="weights of 5 bits are not in use: pass --bits 4, 8 or 16"):
         inference_memory(dense(), bits=5)
-    with pytest.raises(BadInput, match="--batch 0 is not a number of sequences"):
+    with pytest.raises(BadInput, match="--batch is 0: pass an integer of at least 1"):
         inference_memory(dense(), batch=0)

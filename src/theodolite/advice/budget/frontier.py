@@ -57,7 +57,8 @@ class Frontier:
     optima: tuple[Optimum, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        lists = {"points": [asdict(one) for one in self.points], "optima": [asdict(one) for one in self.optima]}
+        return {"flops": self.flops, "source": self.source, **lists}
 
 
 def frontier(
@@ -95,7 +96,10 @@ def frontier(
         except BadInput:  # too small for the vocabulary
             continue
     if own is not None:
-        shapes["this model"] = own
+        same = [label for label, shape in shapes.items() if (shape.depth, shape.width) == (own.depth, own.width)]
+        for label in same:
+            del shapes[label]
+        shapes[f"{same[0]}, this" if same else "this model"] = own
     rows = [_point(label, shape, flops, sequence, rate, law) for label, shape in shapes.items()]
     least = min((row.loss for row in rows), default=0.0)
     rows = [Point(**{**asdict(row), "above_best": row.loss / least - 1}) for row in rows]

@@ -58,7 +58,7 @@ def inference_memory(
     if bits is not None and bits not in BITS:
         raise BadInput(f"weights of {bits} bits are not in use: pass --bits 4, 8 or 16")
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-        raise BadInput(f"--batch {batch} is not a number of sequences: pass at least 1")
+        raise BadInput(f"--batch is {batch}: pass an integer of at least 1")
     weights = float(cost(shape, 1).weight_bytes)
     if bits is not None:
         small = sum(shape.parts.get(part, 0) for part in ("attention", "mlp"))

@@ -43,7 +43,7 @@ class Setting:
         for name in ("batch", "sequence", "gpus", "tensor", "pipeline"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise BadInput(f"--{_OPTIONS.get(name, name)} {value} is not a number of them: pass at least 1")
+                raise BadInput(f"--{_OPTIONS.get(name, name)} is {value}: pass an integer of at least 1")
         if self.zero not in (0, 1, 2, 3):
             raise BadInput(f"there is no ZeRO stage {self.zero}: pass --zero 0, 1, 2 or 3")
         if self.optimiser not in OPTIMISERS:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from theodolite.advice.bottlenecks import Bottleneck, percent
 from theodolite.advice.result import Advice, Rated, Regime, layers, said, short
+from theodolite.cli.views.budget import print_plan
 from theodolite.report.numbers import DASH
 from theodolite.report.terminal.noted_rows import NotedRow, print_noted, widths
 
@@ -63,6 +64,8 @@ def print_advice(console: Console, advice: Advice) -> None:
         _bottlenecks(console, advice)
     if advice.alternatives:
         _alternatives(console, advice)
+    if advice.plan is not None:
+        print_plan(console, advice.plan)
     _measured(console, advice)
 
 
