@@ -170,3 +170,20 @@ def test_public_families_are_advised_at_another_size(family, budget):
     small = advise(params=budget, like=family, vocab=32000)
     assert small.advised is not None
     assert small.advised.shape.vocab == 32000
+
+
+def test_the_language_part_of_a_larger_model_is_shaped_too():
+    text = {"num_hidden_layers": 34, "hidden_size": 2560, "intermediate_size": 10240, "vocab_size": 262208}
+    text |= {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
+    config = {"model_type": "gemma3", "text_config": text, "vision_config": {"hidden_size": 24, "num_hidden_layers": 1}}
+    advice = advise(config, tp=4, pp=2, multiple_of=64)
+    made = advice.config["text_config"]
+    assert held({**made, "model_type": "gemma3_text"}, 4, 2, 64)
+    assert advice.config["vision_config"] == config["vision_config"]
+
+
+def test_what_is_not_counted_by_hand_is_refused_with_its_constraint_too():
+    config = {"model_type": "gopher", "num_hidden_layers": 12, "hidden_size": 1536, "num_attention_heads": 12}
+    config |= {"vocab_size": 32000, "tie_word_embeddings": True}
+    with pytest.raises(BadInput, match="heads-divide-tp"):
+        advise(config, tp=64)

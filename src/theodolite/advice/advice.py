@@ -176,7 +176,7 @@ def _advise(
         else:
             others = tuple(shapes.exact(shape) for shape in alternatives(family, budget, found.shape))
     except BadInput as error:
-        if given is None or shapes.by_hand:
+        if given is None or shapes.by_hand or hardware.asks:
             raise
         reason = f"no other shape of it is advised, since {error}"
         return _counted_only(config, name, modality, rated(given), rank, reason, hardware)

@@ -218,4 +218,6 @@ def _refusal(search: _Search, looked: Any, group: int, hardware: Hardware) -> st
         cannot = "; ".join(rules[name] for name in asked)
         return f"{near}: {cannot} cannot be met, so lower {which}"
     which = " or ".join(f"{options[name]} {getattr(hardware, name)} ({rules[name]})" for name in alone)
-    return f"{near}: {which} cannot be met together with the rest, so lower it"
+    return (
+        f"{near}: {which} cannot be met together with the rest, so lower {'it' if len(alone) == 1 else 'one of them'}"
+    )
