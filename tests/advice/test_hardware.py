@@ -186,4 +186,4 @@ def test_what_is_not_counted_by_hand_is_refused_with_its_constraint_too():
     config = {"model_type": "gopher", "num_hidden_layers": 12, "hidden_size": 1536, "num_attention_heads": 12}
     config |= {"vocab_size": 32000, "tie_word_embeddings": True}
     with pytest.raises(BadInput, match="heads-divide-tp"):
-        advise(config, tp=64)
+        advise(config, tp=4096)
