@@ -207,7 +207,8 @@ def test_several_configurations_are_one_table(theodolite, tmp_path, monkeypatch)
     assert max(map(len, shown.out.splitlines())) <= 80
     found = json.loads(theodolite("advise", *files, "--json").out)
     alone = json.loads(theodolite("advise", files[0], "--json").out)
-    alone.pop("written")
+    for key in ("written", "not_carried_over"):
+        alone.pop(key)
     assert found["schema"] == 1
     assert found["configurations"][0] == alone
     refused = theodolite("advise", *files, "--out", tmp_path / "new")
@@ -282,6 +283,16 @@ def test_bad_wishes_of_a_team_are_one_sentence(theodolite, tmp_path, monkeypatch
     assert sentence in outcome.err
     assert outcome.err.count("\n") == 1
     assert not (tmp_path / "x").exists()
+
+
+def test_nothing_is_written_unless_all_of_it_can_be(theodolite, config, tmp_path):
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "megatron.sh").write_text("mine")
+    outcome = theodolite("advise", config, "--export", "megatron", "--out", tmp_path / "new")
+    assert outcome.code == 2
+    assert "choose another --out" in outcome.err
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["megatron.sh"]
+    assert theodolite("advise", config, "--params", "1B", "--given", "--export", "megatron", "--out", "x").code == 2
 
 
 def test_check_names_the_rules_there_are(theodolite, config):

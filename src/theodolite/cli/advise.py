@@ -14,7 +14,6 @@ from theodolite.cli.resources import ResourceOptions
 
 if TYPE_CHECKING:
     from theodolite.advice.advice import Advice
-    from theodolite.files import OutputFolder
 
 _devices, _checking = panel("Devices"), panel("Checking")
 
@@ -97,7 +96,7 @@ def advise(
     advice = all_advice[0]
     written, left_out = _write(advice, names[0] if names else None, plot, out, export, given)
     if output.json:
-        return print_json({**advice.to_json(), "written": written})
+        return print_json({**advice.to_json(), "written": written, "not_carried_over": list(left_out)})
     from rich.console import Console
 
     from theodolite.cli.views.advise import print_advice
@@ -133,8 +132,8 @@ def _check_options(
         raise BadInput(f"{asked[0]} goes with one configuration, and {len(names)} are given: give one of them")
     if ignore and not check:
         raise BadInput("--ignore goes with --check: add it, or leave out --ignore")
-    if given and (export is None or not names):
-        raise BadInput("--given goes with --export and a configuration: add them, or leave out --given")
+    if given and (export is None or not names or one_only["--params"] is not None):
+        raise BadInput("--given goes with --export and a configuration, without --params: it writes that one's shape")
     if export is not None:
         from theodolite.advice.exports.export import check_format
 
@@ -195,6 +194,7 @@ def _write(
     from theodolite.files import OutputFolder, write_text
 
     written: dict[str, str] = {}
+    texts: dict[str, tuple[str, str]] = {}
     if plot is not None and not advice.judged.shape.speaks:
         raise BadInput(f"{advice.name} has no place in the depth-width plane, since {advice.silent}: leave out --plot")
     made = None
@@ -204,10 +204,14 @@ def _write(
         from theodolite.advice.promise import check_promise
 
         check_promise(advice)
-        text = json_text.dumps(advice.config, indent=2, ensure_ascii=False) + "\n"
-        written["config"] = str(_write_new(OutputFolder(out), "config.json", text))
-    if out is not None and made is not None:
-        written["export"] = str(_write_new(OutputFolder(out), made.file, made.text))
+        texts["config"] = ("config.json", json_text.dumps(advice.config, indent=2, ensure_ascii=False) + "\n")
+    if made is not None:
+        texts["export"] = (made.file, made.text)
+    if out is not None:
+        folder = OutputFolder(out)
+        for file, text in texts.values():
+            _refuse_another(folder.file(file), text)
+        written |= {what: str(folder.write(file, text)) for what, (file, text) in texts.items()}
     if plot is not None:
         from theodolite.cli.views.depth_width_plane import draw_plane
 
@@ -228,11 +232,9 @@ def _exported(advice: Advice, name: str | None, form: str, given: bool) -> Any:
     return export(advice.config, advice.advised.shape, form, advice.hardware)
 
 
-def _write_new(folder: OutputFolder, name: str, text: str) -> Path:
-    """Never over another configuration, the one that was read among them."""
+def _refuse_another(target: Path, text: str) -> None:
+    """Nothing is written over another configuration, the one that was read among them."""
     from theodolite.errors import BadInput
 
-    target = folder.file(name)
     if target.exists() and (not target.is_file() or target.read_text(encoding="utf-8", errors="replace") != text):
         raise BadInput(f"'{target}' is there already and differs from the advised one: choose another --out")
-    return folder.write(name, text)
