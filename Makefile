@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+# Bytecode is much of an installation's time, and pip makes it on one processor.
+BYTECODE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 
 .PHONY: survey test lowest check docs wheel clean
 
@@ -34,10 +36,12 @@ $(VENV)/bin/python:
 
 $(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e .
+	$(BYTECODE)
 	touch $@
 
 $(VENV)/.test: $(VENV)/.core
 	$(PIP) -e '.[test,docs]'
+	$(BYTECODE)
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.core
