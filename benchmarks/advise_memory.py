@@ -111,10 +111,12 @@ def row(case: Case, dry: bool, device: str) -> dict[str, Any]:
     about |= {"recompute": case.recompute, "formula": round(found.total)}
     begun = time.monotonic()
     try:
-        measured = dry_peak(case, shape) if dry else cuda_peak(case, device)
+        measured, requested = dry_peak(case, shape) if dry else cuda_peak(case, device)
     except Exception as error:  # one case that does not fit must not end the run
         return {**about, "error": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
-    parts = {name: round(getattr(found, name)) for name in ("states", "activations", "working")}
+    parts = {name: round(getattr(found, name)) for name in ("states", "activations", "working")} | {
+        "requested": requested
+    }
     ratio = round(measured / found.total, 4)
     return {**about, "measured": measured, "ratio": ratio, **parts, "seconds": round(time.monotonic() - begun, 2)}
 
@@ -144,7 +146,8 @@ def policy(ctx: Any, operation: Any, *args: Any, **kwargs: Any) -> CheckpointPol
     return CheckpointPolicy.MUST_SAVE if product else CheckpointPolicy.PREFER_RECOMPUTE
 
 
-def cuda_peak(case: Case, device: str) -> int:
+def cuda_peak(case: Case, device: str) -> tuple[int, int]:
+    """Bytes of the allocator's blocks, and what was asked for: a block may be up to 1 MiB larger."""
     gc.collect()
     torch.cuda.empty_cache()
     place = torch.device(device)
@@ -154,7 +157,8 @@ def cuda_peak(case: Case, device: str) -> int:
         torch.cuda.reset_peak_memory_stats(place)
         train(model, case, torch.Generator(place).manual_seed(0))
         torch.cuda.synchronize(place)
-        return torch.cuda.max_memory_allocated(place) - before
+        requested = torch.cuda.memory_stats(place).get("requested_bytes.all.peak", 0)
+        return torch.cuda.max_memory_allocated(place) - before, requested
 
 
 def train(model: Any, case: Case, generator: torch.Generator) -> list[float]:
@@ -196,14 +200,15 @@ class Adam:
             weight.grad.zero_()
 
 
-def dry_peak(case: Case, shape: ModelShape) -> int:
+def dry_peak(case: Case, shape: ModelShape) -> tuple[int, int]:
     """Weights, gradients and storages alive at most in a pass; the optimiser's 12 bytes a parameter are added."""
     with FakeTensorMode(allow_non_fake_inputs=True), without_mask(case.family), Alive() as alive:
         model = built(case)
         ids = torch.zeros(case.batch, case.sequence, dtype=torch.long)
         loss = model(ids, labels=ids, use_cache=False).loss
         loss.backward()
-    return alive.most + 12 * shape.params
+    found = alive.most + 12 * shape.params
+    return found, found
 
 
 def without_mask(family: str) -> Any:

@@ -133,7 +133,7 @@ def _notes(shape: ModelShape, setting: Setting, spending: Spending | None) -> tu
     elif setting.kernels == "eager" and not training_memory(shape, setting).checked:
         notes.append(
             f"What blocks of '{shape.family}' keep was not compared with torch: activations are about those of a "
-            f"{'gated' if shape.gated else 'plain'} block."
+            f"{'gated' if shape.gated else 'plain'} block with flash attention."
         )
     if shape.positions and setting.sequence > shape.positions:
         notes.append(f"Sequences of {setting.sequence} tokens are longer than the {shape.positions} the model reads.")
