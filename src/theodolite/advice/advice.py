@@ -85,7 +85,7 @@ def advise(
     _check(vocab, modality, embedding_rank, context)
     hardware = Hardware(tp, pp, multiple_of)
     if config is None and params is None:
-        params = None if resources is None else resources.best_size()
+        params = None if resources is None else resources.best_size(modality or "language")
     if config is None and params is None:
         raise BadInput(
             "give a configuration, or a budget with --params, or both for its family at that size, or one of training "

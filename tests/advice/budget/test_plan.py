@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.advice.shapes import GPT2, LLAMA3, VIT_H, dense
+from tests.advice.shapes import GPT2, LLAMA3, T5_11B, VIT_H, dense
 from theodolite import advise
 from theodolite.advice.budget.frontier import frontier
 from theodolite.advice.budget.resources import Resources
@@ -94,3 +94,24 @@ def test_sizes_that_the_family_refuses_are_left_out():
 
     labels = [point.label for point in frontier(1e20, 1024, shape_at).points]
     assert set(labels) == {"over-trained", "1/2", "1/√2", "1"}
+
+
+def test_where_a_part_is_not_known_it_is_not_said_to_fit():
+    mamba = {"model_type": "mamba", "hidden_size": 768, "num_hidden_layers": 24, "vocab_size": 50280, "state_size": 16}
+    told = advise(mamba, resources=Resources(gpu="h100", tokens="1B")).plan
+    assert told.fits is None
+    assert "activations, which come on top, are not known" in told.verdict
+    assert told.frontier is None
+    huge = advise(mamba | {"hidden_size": 20480}, resources=Resources(gpu="l4")).plan
+    assert huge.fits is False  # its parameters alone do not
+
+
+def test_both_stacks_count_in_tokens_per_parameter():
+    plan = advise(T5_11B, resources=Resources(tokens="1T")).plan
+    assert plan.spending.params == 11_307_321_344
+    assert any("of one stack" in note for note in plan.notes)
+
+
+def test_the_fits_choose_no_size_for_images():
+    with pytest.raises(BadInput, match="are of language, not of image: add --params"):
+        advise(modality="image", resources=Resources(flops="1e22"))

@@ -125,7 +125,7 @@ def _point(label: str, shape: ModelShape, flops: float, sequence: int, rate: Rat
         width=shape.width,
         tokens=spent.tokens,
         tokens_per_parameter=spent.tokens_per_parameter,
-        loss=law.loss(shape.active, spent.tokens),
+        loss=law.loss(spent.params, spent.tokens),
         above_best=0.0,
         days=spent.days,
         inference_flops=float(cost(shape, sequence).inference_flops or 2 * shape.active),

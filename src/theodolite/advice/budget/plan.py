@@ -28,6 +28,7 @@ class Plan:
     inference: InferenceMemory
     remedy: str  # what would make it fit; empty where it does, or nothing was found
     notes: tuple[str, ...]
+    whole: bool = True  # false where activations and cache are not known, as of what is no Transformer
 
     @property
     def gpu(self) -> Gpu | None:
@@ -35,13 +36,19 @@ class Plan:
 
     @property
     def fits(self) -> bool | None:
-        """Training, on one of the GPUs; None without one."""
-        return None if self.gpu is None else self.training.total <= self.gpu.bytes
+        """Training, on one of the GPUs; None without one, and where only a part of it is known."""
+        if self.gpu is None or (not self.whole and self.training.total <= self.gpu.bytes):
+            return None
+        return self.training.total <= self.gpu.bytes
 
     @property
     def verdict(self) -> str:
         """In one sentence."""
         total = f"{self.training.total / 1e9:,.1f} GB"
+        if not self.whole and self.fits is None:
+            return (
+                f"Weights, gradients and optimiser take {total} a GPU; activations, which come on top, are not known."
+            )
         if self.gpu is None:
             return f"Training takes {total} a GPU; with --gpu it is said whether that fits."
         if self.fits:
@@ -102,6 +109,7 @@ def plan(
         inference=inference_memory(shape, bits=resources.bits, batch=setting.batch, context=longest),
         remedy="" if rate is None or training.total <= rate.gpu.bytes else _remedy(shape, setting, rate.gpu),
         notes=_notes(shape, setting, spending),
+        whole=shape.speaks,
     )
 
 
@@ -129,7 +137,7 @@ def _remedy(shape: ModelShape, setting: Setting, gpu: Gpu) -> str:
 def _notes(shape: ModelShape, setting: Setting, spending: Spending | None) -> tuple[str, ...]:
     notes = []
     if not shape.speaks:
-        notes.append("Activations are not computed for what is no Transformer: memory is that of its parameters.")
+        notes.append("Activations and cache are not computed for what is no Transformer: memory is its parameters'.")
     elif setting.kernels == "eager" and not training_memory(shape, setting).checked:
         notes.append(
             f"What blocks of '{shape.family}' keep was not compared with torch: activations are about those of a "
@@ -141,4 +149,8 @@ def _notes(shape: ModelShape, setting: Setting, spending: Spending | None) -> tu
         notes.append("The published fits of the loss are of words of language: no sizes are compared here.")
     elif spending is not None and shape.experts > 1:
         notes.append("The published fits are of dense models; here the parameters that one token uses are put in.")
+    elif spending is not None and shape.two_stacks:
+        notes.append(
+            "The published fits are of one stack; here all parameters and the tokens of both sides are put in."
+        )
     return tuple(notes)

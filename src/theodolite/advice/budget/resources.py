@@ -96,9 +96,11 @@ class Resources:
             return rate.flops(found["gpu_hours"])
         return found.get("flops")
 
-    def best_size(self) -> int | None:
+    def best_size(self, modality: str = "language") -> int | None:
         """Parameters that the budget is best spent on, by the first of the fits; None without a budget."""
         found, flops = self.budget(), self.flops_given()
+        if found and modality != "language":
+            raise BadInput(f"the fits that choose a size for a budget are of language, not of {modality}: add --params")
         if flops is not None:
             return round(LAWS[0].best_size(flops))
         return round(LAWS[0].size_for_tokens(found["tokens"])) if "tokens" in found else None

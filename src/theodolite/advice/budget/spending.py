@@ -42,7 +42,7 @@ class Rate:
 class Spending:
     """What training one shape takes; `gpu_hours` and `days` are None without a GPU."""
 
-    params: int  # that one token uses
+    params: int  # as the fits count them
     flops_per_token: float
     tokens: float
     flops: float
@@ -99,13 +99,18 @@ def spend(
         tokens = flops / each
     flops = tokens * each
     return Spending(
-        params=shape.active,
+        params=counted_parameters(shape),
         flops_per_token=each,
         tokens=tokens,
         flops=flops,
         gpu_hours=None if rate is None else rate.gpu_hours(flops),
         days=None if rate is None else rate.days(flops),
     )
+
+
+def counted_parameters(shape: ModelShape) -> int:
+    """N of the fits and of tokens per parameter: all of them, of a mixture of experts those that one token uses."""
+    return shape.active if shape.experts > 1 else shape.params
 
 
 def training_flops(shape: ModelShape, sequence: int) -> float:

@@ -78,8 +78,9 @@ def _frontier(console: Console, sizes: Frontier) -> None:
 
 def _training(console: Console, plan: Plan) -> None:
     found, how = plan.training, plan.setting
-    parts = [f"{part} {_bytes(getattr(found, part))}" for part in _PARTS]
-    parts.append(f"{'logits' if found.logits else 'a block at work'} {_bytes(found.working)}")
+    parts = [f"{part} {_bytes(getattr(found, part))}" for part in _PARTS if getattr(found, part)]
+    if found.working:
+        parts.append(f"{'logits' if found.logits else 'a block at work'} {_bytes(found.working)}")
     if found.gathered:
         parts.append(f"gathered weights {_bytes(found.gathered)}")
     where = f"{how.batch} × {how.sequence} tokens, recompute {how.recompute}, ZeRO {how.zero}, GPUs {how.gpus}"
@@ -96,10 +97,11 @@ def _inference(console: Console, plan: Plan) -> None:
     text = f"weights {_bytes(found.weights)} ({bits})"
     if cache:
         text += f"; cache of {found.batch} {'sequence' if found.batch == 1 else 'sequences'} {cache} tokens"
-    if plan.gpu is not None:
-        most = max(found.cache.values(), default=0)
-        fits = found.weights + most <= plan.gpu.bytes
-        text += f"; {'fits' if fits else 'does not fit'} on one {plan.gpu}"
+    if plan.gpu is not None and plan.whole:
+        fitting = [length for length in found.cache if found.total(length) <= plan.gpu.bytes]
+        text += f"; {'fits' if fitting else 'does not fit'} on one {plan.gpu}"
+        if 0 < len(fitting) < len(found.cache):
+            text += f" up to {max(fitting)}"
     _line(console, "Memory of inference", f"{text}.")
 
 
