@@ -13,6 +13,7 @@ from theodolite.advice.configs import read_config
 from theodolite.advice.result import short
 from theodolite.errors import BadInput
 from theodolite.theory.attention import attention_bounds
+from theodolite.theory.attention_growth import growth_lower_bound_log3, refuted_depth
 from theodolite.theory.cap import attention_cap_log3
 
 from .shapes import ALBERT, GPT2, GPT3, LLAMA3, VIT_H
@@ -31,7 +32,8 @@ def test_the_document_has_the_promised_fields():
 
 def test_bottlenecks_are_listed_with_kind_share_and_reason():
     (one,) = advise(ALBERT).to_json()["bottlenecks"]
-    assert set(one) == {"kind", "redundant_share", "why"}
+    assert set(one) == {"kind", "beyond_cap_share", "redundant_share", "why"}  # the old name stays for one release
+    assert one["redundant_share"] == one["beyond_cap_share"]
 
 
 def test_gpt2_is_shallower_and_gpt3_deeper_than_the_fit():
@@ -39,7 +41,7 @@ def test_gpt2_is_shallower_and_gpt3_deeper_than_the_fit():
     assert advise(GPT3).regime.against_fit == "deeper"
     assert advise(GPT3).recommendation.extrapolated
     assert not advise(GPT2).recommendation.extrapolated
-    assert "12 layers of width 768 are shallower" in advise(GPT2).headline
+    assert advise(GPT2).headline.startswith("12 layers of width 768: no reason to change. They are shallower")
 
 
 def test_regimes_follow_three_to_the_depth():
@@ -57,11 +59,35 @@ def test_bounds_are_the_theorems_and_the_cap():
     for rated in (advice.given, advice.advised, *advice.alternatives):
         shape = rated.shape
         bounds = attention_bounds(shape.depth, shape.width, shape.heads)
-        assert (rated.lower_log3, rated.upper_log3) == (bounds.lower_log3, bounds.upper_log3)
+        assert (rated.lower_log3, rated.published_upper_log3) == (bounds.lower_log3, bounds.upper_log3)
         assert rated.cap_log3 == attention_cap_log3(shape.depth, shape.width)
         assert rated.lower_log3 is not None
         assert rated.cap_log3 is not None
         assert rated.lower_log3 < rated.cap_log3
+        assert rated.growth_log3 == growth_lower_bound_log3(shape.depth, min(shape.width, 512)) < rated.cap_log3
+
+
+def test_an_upper_bound_is_given_only_where_it_is_not_refuted():
+    """GPT-2's 12 layers are below the depth of docs/exact-rank.md, 15 at its width; GPT-3 is far beyond, with its
+    2,048 tokens too."""
+    shallow, deep = advise(GPT2).to_json()["given"]["bounds"], advise(GPT3).to_json()["given"]["bounds"]
+    assert refuted_depth(768) == 15
+    assert not shallow["upper_refuted"]
+    assert shallow["upper_log3"] == shallow["published_upper_log3"]
+    assert deep["upper_refuted"]
+    assert deep["upper_log3"] is None
+    assert deep["published_upper_log3"] < deep["growth_log3"] < deep["cap_log3"]
+
+
+def test_at_equal_size_shape_cancels_to_leading_order():
+    """From 56 to 448 layers at 12·L·d² = const: L·d(d+1)/2 stays, and the cap comes ever nearer to it."""
+    shares = []
+    for depth, width in ((56, 3584), (224, 1792), (896, 896)):
+        leading = depth * width * (width + 1) / 2
+        assert leading == pytest.approx(12 * depth * width**2 / 24, rel=2e-3)
+        shares.append(attention_cap_log3(depth, width) / leading)
+    assert shares == sorted(shares)
+    assert shares[-1] > 0.98
 
 
 def test_inputs_of_low_rank_lower_the_cap_and_void_the_lower_bound():

@@ -52,7 +52,7 @@ def test_the_first_line_is_the_decision_and_nothing_is_wider_than_80_columns(the
     outcome = theodolite("advise", config)
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    assert lines[0].startswith("12 layers of width 768 are shallower than the published fit advises")
+    assert lines[0].startswith("12 layers of width 768: no reason to change.")
     assert max(map(len, lines)) <= 80
     for word in ("parameters", "124,439,808", "Bottlenecks: none found", "The same budget at other depths", "cap"):
         assert word in outcome.out
@@ -78,23 +78,38 @@ def test_both_stacks_of_an_encoder_decoder_are_shown(theodolite, tmp_path, monke
     path = tmp_path / "config.json"
     path.write_text(json.dumps(T5_11B), encoding="utf-8")
     shown = theodolite("advise", path).out
-    assert shown.startswith("24 + 24 layers of width 1024 are deeper")
+    assert shown.startswith("24 + 24 layers of width 1024: no reason to change. They are deeper")
     rows = {line[:24].strip(): line[24:].split() for line in shown.splitlines()}
     assert rows["layers"][:3] == ["24", "+", "24"]
     assert rows["used by one token"][0] == "5,670,122,496"
     assert "mean of both" in shown.replace("\n", " ")
     told = " ".join(shown.split())
-    assert told.count("Gone in the advised shape.") == 2  # attention-width, too-many-heads
+    assert "32% of the blocks' parameters lie beyond the cap." in told
+    assert told.count("Gone in the advised shape.") == 1
     assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_a_bottleneck_that_stays_is_said_to_stay_and_is_not_rounded_to_all(theodolite, tmp_path):
+def test_a_bottleneck_that_stays_is_said_to_stay_and_none_is_called_waste(theodolite, tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(ALBERT), encoding="utf-8")
     told = " ".join(theodolite("advise", path).out.split())
-    assert "99.9% of the blocks' parameters" in told
-    assert "Still there in the advised shape, 99.9% of its blocks." in told
-    assert "100%" not in told
+    assert "Still there in the advised shape." in told
+    assert "25% of ALBERT" in told
+    assert "99." not in told
+    assert "of the blocks' parameters lie" not in told
+
+
+def test_a_refuted_bound_is_called_so_and_ours_stands_beside_it(theodolite, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**GPT2, "n_layer": 48}), encoding="utf-8")
+    shown = theodolite("advise", path).out
+    rows = {line[:24].strip(): line[24:].split() for line in shown.splitlines()}
+    assert rows["log3 sep ≤, published"][0] == "refuted"
+    told = " ".join(shown.split())
+    assert "does not hold: one head of full width has at least" in told
+    assert "to leading order theory prefers no shape" in told
+    assert "only a few percent over a wide range of shapes" in told
+    assert "loses less than one layer's worth" in told
 
 
 def test_the_advised_config_is_written_only_where_asked(theodolite, config, tmp_path):

@@ -7,8 +7,15 @@ import math
 import pytest
 
 from theodolite.errors import OutsideDomain
-from theodolite.theory.bottleneck import T5_11B, excess_of, excess_share, width_share
-from theodolite.theory.shapes import Fit, boundary_depth, dense_parameters, depth_interval, fitted_depth
+from theodolite.theory.shapes import (
+    EFFECT_RANGE,
+    EFFECT_SHAPES,
+    Fit,
+    boundary_depth,
+    dense_parameters,
+    depth_interval,
+    fitted_depth,
+)
 
 
 def test_a_trillion_parameters_get_the_published_width_of_thirty_thousand():
@@ -72,15 +79,8 @@ def test_a_budget_that_is_no_size_is_refused(parameters):
         fitted_depth(parameters)
 
 
-def test_excess_from_counts_is_excess_from_the_shape():
-    attention, feed_forward = 24 * 3 * 4 * 1024 * 16384, 48 * 2 * 1024 * 65536
-    assert excess_of(attention, attention + feed_forward, 16384, 1024) == pytest.approx(excess_share(T5_11B))
-    assert excess_of(attention, attention + feed_forward, 512, 1024) == 0
-
-
-def test_the_share_beyond_a_rank_is_what_a_narrower_block_lacks():
-    def block(width):
-        return 4 * width * width + 2 * width * 4 * width
-
-    assert width_share(768, 128) == pytest.approx(1 - block(128) / block(768))
-    assert width_share(128, 768) == 0
+def test_the_published_pair_of_shapes_is_of_one_size():
+    """Kaplan et al. 2020: 6 layers of width 4288 beside 48 of width 1600, of nearly equal N."""
+    (first, wide), (last, narrow) = EFFECT_SHAPES
+    assert dense_parameters(first, wide) == pytest.approx(dense_parameters(last, narrow), rel=0.12)
+    assert pytest.approx((wide / first) / (narrow / last)) == EFFECT_RANGE

@@ -16,6 +16,7 @@ from theodolite.advice.configs import read_config
 from theodolite.advice.cost import cost
 from theodolite.advice.fields import VOCAB
 from theodolite.advice.hardware import Hardware
+from theodolite.advice.heads_law import heads_law
 from theodolite.advice.hub import load
 from theodolite.advice.like import like as like_public
 from theodolite.advice.like import stays
@@ -28,8 +29,10 @@ from theodolite.advice.shape import Modality, ModelShape
 from theodolite.advice.sharded import fit_to_hardware
 from theodolite.advice.sizes import shapes_by_size
 from theodolite.advice.template import BYTE_VOCAB, template
+from theodolite.advice.usage import usage_near
 from theodolite.errors import BadInput
 from theodolite.theory.attention import attention_bounds
+from theodolite.theory.attention_growth import growth_lower_bound_log3, upper_refuted
 from theodolite.theory.cap import attention_cap_log3
 from theodolite.theory.domain import parse_budget
 from theodolite.theory.shapes import FITTED_DEPTHS, Fit, boundary_depth, dense_parameters, fitted_depth
@@ -149,12 +152,20 @@ def _advise(
 
     def rated(shape: ModelShape) -> Rated:
         if not shape.speaks:
-            return Rated(shape, cost(shape, tokens), None, None, None)
+            return Rated(shape, cost(shape, tokens))
         bounds = attention_bounds(shape.depth, shape.width, shape.heads)
         inputs = input_rank(shape, rank)
         full = inputs is None or inputs >= shape.width
-        cap = attention_cap_log3(shape.depth, shape.width, inputs)
-        return Rated(shape, cost(shape, tokens), bounds.lower_log3 if full else None, bounds.upper_log3, cap)
+        space = min(shape.width, inputs or shape.width, max(1, (shape.positions or 2 * shape.width) // 2))
+        return Rated(
+            shape,
+            cost(shape, tokens),
+            lower_log3=bounds.lower_log3 if full else None,
+            published_upper_log3=bounds.upper_log3,
+            upper_refuted=upper_refuted(shape.depth, shape.width, space),
+            growth_log3=growth_lower_bound_log3(shape.depth, space),
+            cap_log3=attention_cap_log3(shape.depth, shape.width, inputs),
+        )
 
     if given is not None:
         reason = _silence(given)
@@ -167,7 +178,7 @@ def _advise(
         found = recommend(family, budget, fit, min(start.depth, 1000))
         found = replace(found, shape=shapes.exact(found.shape))
         verdict = _verdict(given, found)
-        kept = given is not None and verdict == "agrees" and given.attention_width <= given.width
+        kept = given is not None and verdict == "agrees" and heads_law(given).kept == given.heads
         if hardware.asks and not (kept and not any(broken_by_hardware(config, start, hardware))):
             kept = False
             sharded = fit_to_hardware(config, name, start, modality, family, found, budget, hardware)
@@ -201,6 +212,7 @@ def _advise(
         warnings=(*_warnings(given or new, new, modality, found, hardware), *said, *_group_note(start, new, hardware)),
         config=dict(config) if kept else shapes.config(new),
         hardware=hardware,
+        usage=usage_near(given or new),
     )
 
 

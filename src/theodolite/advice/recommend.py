@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
+from theodolite.advice.heads_law import heads_law
 from theodolite.advice.shape import Modality, ModelShape
 from theodolite.errors import BadInput
+from theodolite.theory.heads import heads_that_see_all
 from theodolite.theory.shapes import IMAGE_RATIO, Fit
 
 Build = Callable[[int, int, int], ModelShape]
@@ -50,7 +52,7 @@ class Family:
     build: Build
     head_width: int
     group: int = 1  # heads that share a key-value head
-    attention_ratio: float = 1.0  # H·d_a over d, at most 1
+    attention_ratio: float = 1.0  # H·d_a over d, without the heads beyond the cap
     stated: bool = False
     dividing: bool = True
     least: int = 1  # layers: an encoder and a decoder need one each
@@ -58,7 +60,7 @@ class Family:
     @classmethod
     def of(cls, shape: ModelShape, build: Build) -> Family:
         group = shape.heads // shape.key_value_heads if shape.key_value_heads > 1 else 1
-        ratio = min(1.0, shape.attention_width / shape.width)
+        ratio = heads_law(shape).kept * shape.head_width / shape.width
         stated = _keeps_heads(shape, build, shape.heads * (shape.head_width + 8))
         dividing = not (shape.heads > 1 and _keeps_heads(shape, build, shape.heads * shape.head_width + 1))
         least = 2 if 0 < shape.decoder_depth < shape.depth else 1
@@ -66,8 +68,15 @@ class Family:
 
     def heads(self, width: int) -> int:
         """As many as keep attention's share of the width."""
-        most = max(1, int(width * self.attention_ratio + 1e-9) // self.head_width)
+        most = max(1, int(self.attention(width) + 1e-9) // self.head_width)
         return next(heads for heads in range(most, 0, -1) if width % heads == 0) if self.dividing else most
+
+    def attention(self, width: int) -> float:
+        """H·d_a at this width: the family's share of it, where that is more than all up to what reads all of S."""
+        wide = width * self.attention_ratio
+        if self.attention_ratio <= 1:
+            return wide
+        return min(wide, max(width, heads_that_see_all(width, self.head_width) * self.head_width))
 
     def at(self, depth: int, width: int) -> ModelShape:
         return self.build(max(depth, self.least), width, self.heads(width))
@@ -257,7 +266,7 @@ def _nearest(
             rounded = within
         outside = not least <= rounded <= most or layers < 0.5
         far_outside = not least / _NEAR <= rounded <= most * _NEAR or layers < 0.5
-        narrow = heads * family.head_width < 0.9 * family.attention_ratio * candidate
+        narrow = heads * family.head_width < 0.9 * family.attention(candidate)
         uneven = family.uneven(candidate)
         coarse = candidate >= _LARGE and candidate % _TILE != 0
         far = abs(math.log(rounded / depth)) + 2 * abs(rounded - layers) / max(layers, 0.5) + 0.2 * uneven

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from theodolite.advice.bottlenecks import Bottleneck
 from theodolite.advice.cost import Cost
 from theodolite.advice.hardware import ANY, Hardware
+from theodolite.advice.heads_law import heads_law
 from theodolite.advice.recommend import Recommendation
 from theodolite.advice.shape import Modality, ModelShape
+from theodolite.advice.usage import Usage
+from theodolite.theory.shapes import EFFECT_RANGE
+from theodolite.theory.vocabulary import Vocabulary, fitted_vocabulary
 
 if TYPE_CHECKING:
     from theodolite.advice.budget.plan import Plan
@@ -26,22 +30,36 @@ Verdict = Literal["shallower", "agrees", "deeper"]
 class Rated:
     """A shape with what it costs and what theory says of log₃ of its separation rank.
 
-    `lower_log3` and `upper_log3` are those of Theorem 7.1 or 7.2, which take inputs of full rank: below it there is no
-    lower bound. `cap_log3` is proven for every number of tokens and knows of the rank. All are None of what is not a
-    Transformer.
+    `lower_log3` and `published_upper_log3` are those of Theorem 7.1 or 7.2, which take inputs of full rank: below it
+    there is no lower bound. Where `upper_refuted`, the upper one is false: one head of full width has at least
+    `growth_log3`, proven for as many tokens as the model reads. `cap_log3` is proven for every number of tokens and
+    knows of the rank. All are None of what is not a Transformer.
     """
 
     shape: ModelShape
     cost: Cost
-    lower_log3: float | None
-    upper_log3: float | None
-    cap_log3: float | None
+    lower_log3: float | None = None
+    published_upper_log3: float | None = None
+    upper_refuted: bool = False
+    growth_log3: float | None = None
+    cap_log3: float | None = None
+
+    @property
+    def upper_log3(self) -> float | None:
+        """The published upper bound where it is not refuted."""
+        return None if self.upper_refuted else self.published_upper_log3
+
+    @property
+    def leading_log3(self) -> float | None:
+        """L·d(d+1)/2, what log₃ of the rank is to leading order in the depth."""
+        return None if self.cap_log3 is None else self.shape.depth * self.shape.width * (self.shape.width + 1) / 2
 
     def to_json(self) -> dict[str, Any]:
         shape = self.shape
         sizes = ("depth", "decoder_depth", "width", "heads", "head_width", "key_value_heads", "mlp_width")
         sizes += ("params", "params_in_blocks")
-        bounds = {"lower_log3": self.lower_log3, "upper_log3": self.upper_log3, "cap_log3": self.cap_log3}
+        names = ("lower_log3", "upper_log3", "published_upper_log3", "upper_refuted")
+        bounds = {name: getattr(self, name) for name in (*names, "growth_log3", "leading_log3", "cap_log3")}
         return {
             **{name: getattr(shape, name) for name in sizes},
             "params_exact": shape.exact,
@@ -90,6 +108,7 @@ class Advice:
     silent: str | None = None
     hardware: Hardware = ANY  # what the advised shape can be shared by
     plan: Plan | None = None  # of the judged shape, where resources were given
+    usage: Usage | None = None  # what models of the judged one's size look like
 
     @property
     def judged(self) -> Rated:
@@ -111,26 +130,59 @@ class Advice:
             range_ += ", encoder and decoder together"
         example = f"{new.layers} of width {new.width} with {counted(new.heads, 'head')}"
         shared = f"; {self.hardware} allows {example}" if self.hardware.asks else ""
+        if self.modality == "image":
+            only = "only a direction is published, about ten times the depth-to-width ratio of language"
+            start = f"For {short(self.budget)} parameters" if self.given is None else _sizes(self.given.shape)
+            return f"{start}: for images {only}{shared or f'; roughly, {example}'}."
         if self.given is None:
             return f"For {short(self.budget)} parameters the published fit advises {range_}{shared or f': {example}'}."
-        old = self.given.shape
-        verb, start = "is" if old.depth == 1 else "are", f"{layers(old)} of width {old.width}"
-        if self.regime.against_fit == "agrees":
-            kept = f"{start} {verb} what the published fit advises for {said(old)} parameters ({range_})."
+        old, far = self.given.shape, self.regime.against_fit
+        if far == "agrees":
+            kept = f"{_sizes(old)}: no reason to change, the published fit advises {range_} for {said(old)} parameters."
             if shared and new != old:
                 return f"{kept[:-1]}{shared}."
-            return kept if new == old else f"{kept} With attention no wider than the network: {example}."
+            return kept if new == old else f"{kept} With as much attention as reads all of its input: {example}."
+        be = "is" if old.depth == 1 else "are"
+        if self.no_reason_to_change:
+            return (
+                f"{_sizes(old)}: no reason to change. {'It' if old.depth == 1 else 'They'} {be} {far} than the "
+                f"published fit advises for {said(old)} parameters ({range_}{shared or f', for example {example}'}), "
+                "but models of this size look like it, and losses of shapes this far apart were published to differ by "
+                "a few percent."
+            )
         return (
-            f"{start} {verb} {self.regime.against_fit} than the published fit advises for {said(old)} "
+            f"{_sizes(old)} {be} {far} than the published fit advises for {said(old)} "
             f"parameters: {range_}{shared or f', for example {example}'}."
         )
+
+    @property
+    def no_reason_to_change(self) -> bool:
+        """Depth and width: in the fit's interval, or in use at this size and no further off than what was published."""
+        if self.regime is None or self.given is None or self.advised is None:
+            return False
+        if self.regime.against_fit == "agrees":
+            return True
+        if self.modality == "image" or self.usage is None:
+            return False
+        old, new = self.given.shape, self.advised.shape
+        apart = (old.width / old.depth) / (new.width / new.depth)
+        return self.usage.holds(old) and 1 / EFFECT_RANGE <= apart <= EFFECT_RANGE
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """What a published fit puts beside a language model of this size; one stack, no experts, no shared layers."""
+        shape = self.judged.shape
+        plain = shape.speaks and not shape.two_stacks and shape.experts == 1 and shape.distinct_layers is None
+        if self.modality != "language" or not plain or not shape.params_in_blocks:
+            return None
+        return fitted_vocabulary(shape.params_in_blocks, shape.width)
 
     def to_json(self) -> dict[str, Any]:
         shape, found = self.judged.shape, self.recommendation
         recommended = None
         if self.advised is not None and found is not None:
             ends = {"depth_low": found.depth_low, "depth_high": found.depth_high}
-            recommended = {**self.advised.to_json(), **ends, "bottlenecks": [asdict(one) for one in self.left]}
+            recommended = {**self.advised.to_json(), **ends, "bottlenecks": [one.to_json() for one in self.left]}
         return {
             "schema": SCHEMA,
             "name": self.name,
@@ -153,8 +205,12 @@ class Advice:
             "recommended": recommended,
             "silent": self.silent,
             "hardware": asdict(self.hardware),
+            "no_reason_to_change": self.no_reason_to_change,
+            "usage": None if self.usage is None else asdict(self.usage),
+            "heads_law": asdict(heads_law(shape)) if shape.speaks else None,
+            "vocabulary": None if self.vocabulary is None else asdict(self.vocabulary),
             "extrapolated": None if found is None else found.extrapolated,
-            "bottlenecks": [asdict(one) for one in self.bottlenecks],
+            "bottlenecks": [one.to_json() for one in self.bottlenecks],
             "alternatives": [rated.to_json() for rated in self.alternatives],
             "warnings": list(self.warnings),
             "notes": list(shape.notes),
@@ -175,6 +231,10 @@ def short(count: float) -> str:
 def said(shape: ModelShape) -> str:
     """Its parameters in three digits, "about" where they are not exact."""
     return short(shape.params) if shape.exact else f"about {short(shape.params)}"
+
+
+def _sizes(shape: ModelShape) -> str:
+    return f"{layers(shape)} of width {shape.width}"
 
 
 def layers(shape: ModelShape) -> str:

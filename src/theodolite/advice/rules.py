@@ -12,7 +12,7 @@ from theodolite.advice.shape import ModelShape
 from theodolite.errors import UnknownName
 
 RULES: dict[str, str] = {
-    "attention-width": "heads × their width is at most the network's width",
+    "attention-width": "no head lies beyond those that read all of the input and fill the width",
     "embedding-rank": "the inputs have the rank of the width: no narrower factored embedding, no smaller patch",
     "vocabulary": "the vocabulary has at least as many symbols as the width",
     "too-many-heads": "heads are at least about ten numbers wide",

@@ -1,10 +1,11 @@
-"""How much of a Transformer's parameters lies in attention wider than the network (Section 7.3.2)."""
+"""How much of a Transformer's parameters lies in attention beyond the cap (Section 7.3.2, and the law of the heads)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from theodolite.theory.domain import whole
+from theodolite.theory.heads import heads_that_see_all
 
 
 @dataclass(frozen=True)
@@ -38,22 +39,27 @@ ALBERT_PUBLISHED = 0.25
 
 
 def excess_share(shape: TransformerShape) -> float:
-    """Parameters of attention beyond H·d_a = d, as a share of all parameters of the blocks (no embeddings)."""
+    """Parameters of attention beyond the cap, as a share of all parameters of the blocks (no embeddings).
+
+    Not those beyond H·d_a = d: narrow heads buy rank until they read all of S (docs/exact-rank.md).
+    """
     inner = shape.heads * shape.attention_width
     attention = shape.attentions * 4 * shape.width * inner
     mlp = (shape.encoder_layers + shape.decoder_layers) * 2 * shape.width * shape.mlp_width
-    return excess_of(attention, attention + mlp, inner, shape.width)
+    kept, _ = heads_kept(shape.width, shape.heads, shape.attention_width)
+    return attention * (1 - kept / shape.heads) / (attention + mlp)
 
 
-def excess_of(attention: int, blocks: int, inner: int, width: int) -> float:
-    """The same share from counts: what goes of `blocks` parameters when attention shrinks from `inner` to `width`."""
-    return attention * max(0.0, 1 - width / inner) / blocks
+def heads_kept(
+    width: int, heads: int, attention_width: int, key_value_heads: int | None = None, latent: int | None = None
+) -> tuple[int, int]:
+    """Heads of queries, and of keys and values, that have the cap of all of them.
 
-
-def width_share(width: int, rank: int) -> float:
-    """1 − (r/d)²: what goes of the blocks' parameters when the width shrinks from d to r at the same depth.
-
-    A network of width d on an embedding of rank r < d has the cap of width r (docs/cap.md), and every matrix of a
-    block has both its sides in proportion to the width.
+    Keys and values until they read all of S, or all that `latent` numbers of a token show of it; queries until they
+    fill the width, at least one to a group.
     """
-    return max(0.0, 1 - (whole("embedding_rank", rank) / whole("width", width)) ** 2)
+    inner = min(width, whole("attention_width", attention_width))
+    kept = min(heads if key_value_heads is None else min(heads, key_value_heads), heads_that_see_all(width, inner))
+    if latent is not None:
+        kept = min(kept, -(-latent * (latent + 1) // 2 // inner**2))
+    return min(heads, max(kept, -(-width // inner))), kept

@@ -3,7 +3,10 @@
 Source of the fit: Levine et al. 2020, *Limits to depth efficiencies of self-attention*: networks of depths 6 to 48,
 trained on language, stop gaining more from depth than from width where ln d = 5.039(±.030) + .0555(±.0013)·L, with
 N = 12·L·d² parameters without embeddings. Source of the ratio for images: Wies et al. 2021, *Which Transformer
-architecture fits my data?*, where the best depth-to-width ratio is about ten times that of language.
+architecture fits my data?*, where the best depth-to-width ratio is about ten times that of language. Source of the
+effect: Kaplan et al. 2020, *Scaling laws for neural language models*, Figure 5, up to 1.5B parameters without
+embeddings: "The loss varies only a few percent over a wide range of shapes"; 6 layers of width 4288 reach a loss within
+3 % of 48 of width 1600.
 """
 
 from __future__ import annotations
@@ -20,6 +23,11 @@ SLOPE, SLOPE_ERROR = 0.0555, 0.0013
 FITTED_DEPTHS = (6, 48)
 IMAGE_RATIO = 10.0
 """L/d of images over L/d of language at equal size; the source gives it as "10x"."""
+EFFECT_SHAPES = ((6, 4288), (48, 1600))
+EFFECT = 0.03
+"""Of the loss, the most by which those two shapes differ."""
+EFFECT_RANGE = (4288 / 6) / (1600 / 48)
+"""Between the width-to-depth ratios of those two: a factor of 21."""
 
 
 @dataclass(frozen=True)

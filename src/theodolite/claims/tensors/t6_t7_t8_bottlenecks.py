@@ -81,7 +81,7 @@ def _t7(rows: Sequence[Row]) -> Verdict:
         f"{'fails: rank still grows for H·d_a > d' if gains else 'holds here'}. The true form: the cap {cap} is "
         f"reached where H·d_a² forms are all of the d(d+1)/2 entries of S, at {enough} heads; measured at "
         f"{_reach(reached)}. In T5-11B "
-        f"{excess_share(T5_11B):.0%} of the blocks' parameters lie in attention beyond its width "
+        f"{excess_share(T5_11B):.0%} of the blocks' parameters lie in attention beyond that "
         f"(published: {_percent(T5_11B_PUBLISHED)}).",
     )
 

@@ -1,4 +1,4 @@
-"""The advice in a terminal: the decision first, then given beside advised, then what is wasted and what depth costs."""
+"""The advice in a terminal: the decision first, then given beside advised, then what theory says and what it costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from theodolite.advice.bottlenecks import Bottleneck, percent
-from theodolite.advice.result import Advice, Rated, Regime, layers, said, short
+from theodolite.advice.result import Advice, Rated, said, short
+from theodolite.cli.views.advise_theory import decision, theory
 from theodolite.cli.views.budget import print_plan
 from theodolite.report.numbers import DASH
 from theodolite.report.terminal.noted_rows import NotedRow, print_noted, widths
@@ -26,8 +27,10 @@ _LINES: tuple[tuple[str, Callable[[Rated], str]], ...] = (
     ("cache of the context", lambda r: _some(r.cost.context_cache_bytes, "B")),
     ("weights", lambda r: f"{_short(r.cost.weight_bytes)}B {_stored(r)}"),
     ("training with Adam", lambda r: f"{_short(r.cost.training_bytes)}B"),
-    ("log3 sep, theorem", lambda r: f"{_bound(r.lower_log3)} to {_bound(r.upper_log3)}"),
-    ("log3 sep, proven cap", lambda r: _bound(r.cap_log3)),
+    ("log3 sep ≥, published", lambda r: _bound(r.lower_log3)),
+    ("log3 sep ≤, published", lambda r: "refuted" if r.upper_refuted else _bound(r.upper_log3)),
+    ("log3 sep ≥, one head", lambda r: _bound(r.growth_log3)),
+    ("log3 sep ≤, proven cap", lambda r: _bound(r.cap_log3)),
 )
 _OTHERS = ("layers", "width", "heads", "params", "training", "inference", "cache", "log3 sep ≥", "cap")
 
@@ -37,6 +40,8 @@ def print_advice(console: Console, advice: Advice) -> None:
     console.print(Text(advice.headline, style="bold"))
     for warning in advice.warnings:
         console.print(Text(warning, style="yellow"))
+    for title, text in decision(advice):
+        _line(console, title, text)
     console.print()
     columns = {"given": advice.given, "advised": advice.advised}
     columns = {name: one for name, one in columns.items() if one is not None}
@@ -47,8 +52,8 @@ def print_advice(console: Console, advice: Advice) -> None:
     print_noted(console, headers, rows, sizes)
     console.print()
     _line(console, "Parts", ", ".join(f"{part} {short(n)}" for part, n in advice.judged.shape.parts.items() if n))
-    if advice.regime is not None:
-        _line(console, "Theory", _theory(advice, advice.regime))
+    for title, text in theory(advice):
+        _line(console, title, text)
     _line(
         console, "Costs", f"at {advice.judged.cost.context} tokens of context; see docs/advise.md for what is counted."
     )
@@ -69,30 +74,20 @@ def print_advice(console: Console, advice: Advice) -> None:
     _measured(console, advice)
 
 
-def _theory(advice: Advice, regime: Regime) -> str:
-    shape = advice.judged.shape
-    relation = {"7.1": "<", "7.2": ">"}.get(regime.theorem[:3], "=")
-    meaning = {
-        "<": "each further layer ties inputs together far more strongly than more width does (Theorem 7.1).",
-        ">": "depth and width add alike (Theorem 7.2); where that starts in training is what the fit says.",
-        "=": "the border between Theorems 7.1 and 7.2.",
-    }[relation]
-    return f"{layers(shape)} {relation} log3({shape.width}) = {regime.log3_width:.1f}: {meaning}"
-
-
 def _bottlenecks(console: Console, advice: Advice) -> None:
     if not advice.bottlenecks:
         _line(console, "Bottlenecks", "none found.")
     for one in advice.bottlenecks:
-        _line(console, f"Bottleneck, {one.kind}", f"{_wasted(one)}{one.why} {_fate(one, advice)}", "yellow")
+        _line(console, f"Bottleneck, {one.kind}", f"{_beyond(one)}{one.why} {_fate(one, advice)}", "yellow")
     kinds = {one.kind for one in advice.bottlenecks}
     for one in advice.left:
         if one.kind not in kinds:
-            _line(console, f"Bottleneck of the advised shape alone, {one.kind}", f"{_wasted(one)}{one.why}", "yellow")
+            _line(console, f"Bottleneck of the advised shape alone, {one.kind}", f"{_beyond(one)}{one.why}", "yellow")
 
 
-def _wasted(one: Bottleneck) -> str:
-    return f"{percent(one.redundant_share)} of the blocks' parameters, by counting. " if one.redundant_share else ""
+def _beyond(one: Bottleneck) -> str:
+    share = one.beyond_cap_share
+    return f"{percent(share)} of the blocks' parameters lie beyond the cap. " if share else ""
 
 
 def _fate(one: Bottleneck, advice: Advice) -> str:
@@ -106,7 +101,7 @@ def _fate(one: Bottleneck, advice: Advice) -> str:
     left = next((other for other in advice.left if other.kind == one.kind), None)
     if left is None:
         return "Gone in the advised shape."
-    share = f", {percent(left.redundant_share)} of its blocks" if left.redundant_share else ""
+    share = f", {percent(left.beyond_cap_share)} of its blocks" if left.beyond_cap_share else ""
     return f"Still there in the advised shape{share}."
 
 

@@ -1,0 +1,123 @@
+"""What theory, training and practice say of a shape, in sentences; what is refuted is called so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from theodolite.advice.bottlenecks import percent
+from theodolite.advice.heads_law import heads_law
+from theodolite.advice.result import Advice, Rated, Regime, layers, short
+from theodolite.advice.shape import ModelShape
+from theodolite.theory.attention_growth import refuted_depth
+from theodolite.theory.shapes import FITTED_DEPTHS, Fit, dense_parameters
+from theodolite.theory.vocabulary import FITTED_SIZES, FITTED_SYMBOLS
+
+Line = tuple[str, str]
+
+
+def decision(advice: Advice) -> Iterator[Line]:
+    """What weighs for depth, what does not, and what models of this size look like: before all numbers."""
+    if advice.regime is None:
+        return
+    yield "Depth or width", _depth_or_width(advice.judged, advice.regime)
+    yield (
+        "Effect",
+        (
+            '"The loss varies only a few percent over a wide range of shapes" (Kaplan et al. 2020, language, up to '
+            "1.5B): 6 layers of width 4288 came within 3% of 48 of width 1600."
+        ),
+    )
+    yield "Models of this size", _usage(advice)
+
+
+def theory(advice: Advice) -> Iterator[Line]:
+    """The regime, the fit, the heads and the vocabulary."""
+    shape = advice.judged.shape
+    if advice.regime is not None:
+        yield "Theory", _regime(advice.judged, advice.regime)
+        yield "Fit", _fit(advice)
+    if shape.speaks:
+        yield "Heads", _heads(shape)
+    if advice.vocabulary is not None:
+        yield "Vocabulary", _vocabulary(advice)
+
+
+def _depth_or_width(rated: Rated, regime: Regime) -> str:
+    if regime.theorem.startswith("7.1"):
+        return (
+            "with fewer than log3 d layers a layer ties inputs together far more strongly than width does (Theorem "
+            "7.1); from there on the rank grows with the parameters alone (docs/exact-rank.md)."
+        )
+    assert rated.cap_log3 is not None
+    assert rated.leading_log3 is not None
+    return (
+        "to leading order theory prefers no shape of a size: log3 of the separation rank grows as L·d(d+1)/2 (proven, "
+        "docs/exact-rank.md), about a 24th of the parameters in the blocks. That is for L far beyond 2·log3 d = "
+        f"{2 * regime.log3_width:.1f}; here the cap has {percent(rated.cap_log3 / rated.leading_log3)} of it, and "
+        "deeper shapes of this size have more. For depth speak besides the fit of trained models and, where L < log3 "
+        "d, Theorem 7.1; not Theorem 7.2, whose upper half is false."
+    )
+
+
+def _usage(advice: Advice) -> str:
+    shape, usage = advice.judged.shape, advice.usage
+    if usage is None:
+        return "fewer than three public models are near."
+    ratio, here = shape.width / shape.depth, "" if usage.holds(shape) else ", outside"
+    return (
+        f"{usage.models} public ones have a width of {usage.low:.0f} to {usage.high:.0f} times the depth, in the "
+        f"median {usage.median:.0f}; this one {ratio:.0f}{here}."
+    )
+
+
+def _regime(rated: Rated, regime: Regime) -> str:
+    shape = rated.shape
+    relation = {"7.1": "<", "7.2": ">"}.get(regime.theorem[:3], "=")
+    start = f"{layers(shape)} {relation} log3({shape.width}) = {regime.log3_width:.1f}"
+    if relation != ">":
+        return f"{start}: {'Theorem 7.1 speaks.' if relation == '<' else 'the border of Theorems 7.1 and 7.2.'}"
+    if rated.upper_refuted:
+        assert rated.published_upper_log3 is not None
+        assert rated.growth_log3 is not None
+        return (
+            f"{start}: Theorem 7.2 speaks, and its upper bound {short(rated.published_upper_log3)} does not hold: one "
+            f"head of full width has at least {short(rated.growth_log3)}, proven (docs/exact-rank.md)."
+        )
+    depth = refuted_depth(shape.width)
+    false = "" if depth is None else f"; with enough tokens it is false from {depth} layers on (docs/exact-rank.md)"
+    return f"{start}: Theorem 7.2 speaks. Its upper bound is not refuted at this depth{false}."
+
+
+def _fit(advice: Advice) -> str:
+    (low, high), fit = FITTED_DEPTHS, Fit()
+    least, most = (short(dense_parameters(depth, fit.width(depth))) for depth in FITTED_DEPTHS)
+    text = (
+        f"Levine et al. (2020) trained language models of {low} to {high} layers; their curve runs there from {least} "
+        f"to {most} parameters in the blocks (here {short(advice.judged.shape.params_in_blocks)})."
+    )
+    return text if advice.modality == "language" else f"{text} Of {advice.modality} it says nothing."
+
+
+def _heads(shape: ModelShape) -> str:
+    law = heads_law(shape)
+    if law.sees_all:
+        return f"a layer reads all {law.entries:,} numbers of its input that matter."
+    read = f"a layer reads {law.seen:,} of the {law.entries:,} numbers of its input that matter"
+    if law.reached < law.entries:
+        return (
+            f"{read}, and none ever sees more than {law.reached:,}: attention is narrower than the network, and the "
+            "rank grows by that much less a layer."
+        )
+    return f"{read}. The cap loses less than one layer's worth by that (docs/exact-rank.md)."
+
+
+def _vocabulary(advice: Advice) -> str:
+    found, given = advice.vocabulary, advice.judged.shape.vocab
+    assert found is not None
+    (small, large), (few, many) = FITTED_SIZES, FITTED_SYMBOLS
+    return (
+        f"a published fit (Tao et al. 2024: {short(small)} to {short(large)} parameters beside {short(few)} to "
+        f"{short(many)} symbols, trained as long as is best for their compute) puts {found.low:,} to {found.high:,} "
+        f"symbols here{' by extrapolation' if found.extrapolated else ''}"
+        f"{'' if given is None else f'; there are {given:,}'}."
+    )
