@@ -31,7 +31,7 @@ def test_the_range_is_that_of_the_models_near():
 
 def test_kinds_are_not_mixed_and_few_are_none():
     assert usage_at(12 * 48 * 1024**2, "language", two_stacks=True) != usage_at(12 * 48 * 1024**2, "language")
-    assert usage_at(85e6, "image") is None  # two of them
+    assert usage_at(85e6, "image") is None  # two of them, of five asked for
     assert usage_at(1e14, "language") is None
 
 

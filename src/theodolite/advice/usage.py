@@ -13,7 +13,7 @@ from theodolite.theory.shapes import dense_parameters
 
 NEAR = 2.0
 """Models within this factor of 12·L·d² are of one size."""
-FEWEST = 3
+FEWEST = 5
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Usage:
 
 
 def usage_near(shape: ModelShape) -> Usage | None:
-    """Of its own kind: one stack or two, images or text. None where fewer than three models are that near."""
+    """Of its own kind: one stack or two, images or text. None where fewer than five models are that near."""
     return usage_at(dense_parameters(shape.depth, shape.width), shape.modality, shape.two_stacks)
 
 

@@ -62,7 +62,7 @@ def _depth_or_width(rated: Rated, regime: Regime) -> str:
 def _usage(advice: Advice) -> str:
     shape, usage = advice.judged.shape, advice.usage
     if usage is None:
-        return "fewer than three public models are near."
+        return "fewer than five public models of its kind are near."
     ratio, here = shape.width / shape.depth, "" if usage.holds(shape) else ", outside"
     return (
         f"{usage.models} public ones have a width of {usage.low:.0f} to {usage.high:.0f} times the depth, in the "

@@ -11,6 +11,7 @@ Box = tuple[float, float, float, float]
 
 _FORMS = {
     "circle": "M-4.6,0a4.6,4.6 0 1 0 9.2,0a4.6,4.6 0 1 0 -9.2,0Z",
+    "disc": "M-8.5,0a8.5,8.5 0 1 0 17,0a8.5,8.5 0 1 0 -17,0Z",
     "square": "M-4,-4H4V4H-4Z",
     "triangle": "M0,-5.4L5,3.8H-5Z",
     "diamond": "M0,-5.8L5.2,0L0,5.8L-5.2,0Z",
@@ -96,13 +97,12 @@ class Labels:
         )
 
 
-def marker(form: str, point: Point, kind: str, title: str) -> str:
-    """A form of its own for each kind, so that colour is not the only difference."""
+def marker(form: str, point: Point, kind: str, title: str, *, scale: float = 1.0) -> str:
+    """A form of its own for each kind, so that colour is not the only difference; without a title it says nothing."""
     path, (x, y) = _FORMS[form], point
-    return (
-        f'<path class="{kind}" d="{path}" fill-rule="evenodd" transform="translate({x:.1f},{y:.1f})">'
-        f"<title>{escape(title)}</title></path>"
-    )
+    place = f"translate({x:.1f},{y:.1f})" + ("" if scale == 1 else f" scale({scale:g})")
+    start = f'<path class="{kind}" d="{path}" fill-rule="evenodd" transform="{place}"'
+    return f"{start}><title>{escape(title)}</title></path>" if title else f"{start}/>"
 
 
 def line(points: list[Point], kind: str, *, closed: bool = False) -> str:
