@@ -2,8 +2,8 @@
 
 Every model type of the installed transformers: its default configuration, and random changes of it (sizes, heads,
 key-value heads, vocabulary, tied embeddings) that transformers still builds. Truth is the number of parameters of the
-model built on the meta device, tied tensors once; of a model that also sees or hears, of its language model. Each
-configuration is read twice: with transformers, and with transformers hidden, by what is described alone.
+model built on the meta device, tied tensors once; of a model that also sees or hears, of its language model. (Of T5 with
+untied embeddings transformers 5 builds a tied model and loads an untied one: the latter is counted.) Each configuration is read twice: with transformers, and with transformers hidden, by what is described alone.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from theodolite.errors import BadInput
 from timing import hardware
 
 TEXT = ("text_config", "language_config", "llm_config")
+T5 = ("t5", "mt5", "umt5")
 OUTCOMES = ("exact", "within 0.1%", "within 1%", "said to be approximate", "refused", "wrong without a word")
 WIDE = (*WIDTH, *MLP_WIDTH, "encoder_ffn_dim", "decoder_ffn_dim", "moe_intermediate_size", "embed_dim")
 DEEP = (*DEPTH, "encoder_layers", "decoder_layers")
@@ -40,14 +41,17 @@ def truth(config: dict[str, Any]) -> tuple[int, str] | None:
             read = transformers().CONFIG_MAPPING[config["model_type"]].from_dict(copy.deepcopy(config))
         except Exception:
             return None
-        for kind in candidates(read, None):
-            try:
-                with torch.device("meta"):
-                    model: Any = kind(read)
-            except Exception:  # the next class
-                continue
-            return _language_parameters(model, read), kind.__name__
-    return None
+        kind: Any = next(candidates(read, None), None)
+        try:
+            with torch.device("meta"):
+                model = kind(read)
+        except Exception:
+            return None
+        count = _language_parameters(model, read)
+    if config["model_type"] in T5 and config.get("tie_word_embeddings") is False:
+        if getattr(model, "lm_head", None) is not None and model.lm_head.weight is model.shared.weight:
+            count += model.lm_head.weight.numel()  # untied in the published weights; advise says so
+    return count, kind.__name__
 
 
 def _language_parameters(model: Any, config: Any) -> int:

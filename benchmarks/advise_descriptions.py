@@ -243,11 +243,12 @@ def _read_by_shape(name: str) -> bool:
 
 NAMES = {
     *WIDTH, *HEADS, *KEY_VALUE_HEADS, *MLP_WIDTH, "num_hidden_layers", "n_layer", "num_layers", "n_layers",
-    "vocab_size", "max_position_embeddings", "n_positions", "head_dim", "d_kv", "sliding_window", "tie_word_embeddings", "model_type",
-    "encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads", "num_experts_per_tok",
-    "num_experts", "num_local_experts", "n_routed_experts", "moe_intermediate_size", "kv_lora_rank", "qk_rope_head_dim",
-    "qk_nope_head_dim", "v_head_dim", "attention_chunk_size", "top_k", "moe_topk", "num_decoder_layers",
-    "use_sliding_window",     "encoder_ffn_dim", "decoder_ffn_dim", "sliding_window_pattern", "image_size", "patch_size", "hidden_act",
+    "vocab_size", "max_position_embeddings", "n_positions", "head_dim", "d_kv", "sliding_window",
+    "tie_word_embeddings", "model_type", "encoder_layers", "decoder_layers", "encoder_attention_heads",
+    "decoder_attention_heads", "num_experts_per_tok", "num_experts", "num_local_experts", "n_routed_experts",
+    "moe_intermediate_size", "kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim",
+    "attention_chunk_size", "top_k", "moe_topk", "num_decoder_layers", "use_sliding_window", "encoder_ffn_dim",
+    "decoder_ffn_dim", "sliding_window_pattern", "image_size", "patch_size", "hidden_act",
 }  # fmt: skip
 
 
@@ -470,14 +471,41 @@ def _explain(base: Flat, samples: list[tuple[Flat, Any]], sizes: set[str], flags
     for name in names:
         present = [index for index, signature in enumerate(signatures) if name in signature]
         when = _condition(present, samples, flags)
+        terms += _of_tensor(base, name, when, samples, signatures, sizes, flags, memo)
+    return terms
+
+
+def _of_tensor(
+    base: Flat,
+    name: str,
+    when: dict[str, Any],
+    samples: list[tuple[Flat, Any]],
+    signatures: list[Signature],
+    sizes: set[str],
+    flags: set[str],
+    memo: dict[Any, Polynomial],
+) -> list[Term]:
+    """One term, or two where a flag changes the tensor's size."""
+
+    def fitted(when: dict[str, Any]) -> Term:
         where = [i for i in range(len(samples)) if all(samples[i][0].get(k) == v for k, v in when.items())]
+        there = [i for i in where if name in signatures[i]]
         counts = [signatures[i][name][0] if name in signatures[i] else 0 for i in where]
         product = _fit(base, [samples[i][0] for i in where], counts, sizes, memo)
-        for axis in range(len(signatures[present[0]][name][1])):
-            dims = [signatures[i][name][1][axis] for i in present]
-            product = _times(product, _fit(base, [samples[i][0] for i in present], dims, sizes, memo))
-        terms.append((part_of(re.sub("#", "0", name)), is_expert(name), when, product))
-    return terms
+        for axis in range(len(signatures[there[0]][name][1]) if there else 0):
+            dims = [signatures[i][name][1][axis] for i in there]
+            product = _times(product, _fit(base, [samples[i][0] for i in there], dims, sizes, memo))
+        return part_of(re.sub("#", "0", name)), is_expert(name), when, product
+
+    try:
+        return [fitted(when)]
+    except Unexplained:
+        for flag in sorted(flags - set(when)):
+            try:
+                return [fitted({**when, flag: value}) for value in (True, False)]
+            except Unexplained:
+                continue
+        raise
 
 
 def _condition(present: list[int], samples: list[tuple[Flat, Any]], flags: set[str]) -> dict[str, Any]:
@@ -569,6 +597,7 @@ def _hypotheses(base: Flat, moved: list[str]) -> Iterator[list[tuple[str, ...]]]
         yield every
         for share in shares:
             others = [n for n in moved if n not in widths and n not in heads]
+            yield [*((n,) for n in widths), (share,)]
             yield [*((n,) for n in widths), *((share, n) for n in others), ()]
     if len(moved) > 4:
         yield [(), *((n,) for n in moved), *itertools.combinations(moved, 2)]
@@ -601,6 +630,7 @@ def _simple(names: list[str]) -> Iterator[list[tuple[str, ...]]]:
         for heads in (name for name in names if name.split(".")[-1] in HEADS):
             share = f"{HEAD}:{width}/{heads}"
             yield [(share,)]
+            yield [(width,), (share,)]
             for name in names:
                 yield [(share, name)]
 

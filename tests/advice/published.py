@@ -84,7 +84,7 @@ PUBLISHED: dict[str, tuple[dict[str, Any], float]] = {
     "DBRX": (DBRX, 131.6e9),
     "Llama 4 Scout": (_llama4(16, 1), 107.8e9),
     "Llama 4 Maverick": (_llama4(128, 2), 400.7e9),
-    "StarCoder": (STARCODER, 15.5e9),
+    "StarCoder": (STARCODER, 15.517e9),
     "Kimi K2": (KIMI_K2, 1026e9),
     "Gemma 3 4B": (GEMMA3_4B, 3.88e9),
     "LLaVA 1.5": (LLAVA, 6.74e9),

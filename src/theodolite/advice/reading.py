@@ -21,6 +21,7 @@ from theodolite.advice.unread import structural, unread_fields
 from theodolite.errors import BadInput
 
 SHOWN = 6  # fields named in a sentence
+ORDINARY = 0.05  # of a type's parameters, by which common names may miss them
 
 
 def read_config(config: Mapping[str, Any], name: str, *, build: bool = True) -> ModelShape:
@@ -117,6 +118,12 @@ def _by_common_names(config: Mapping[str, Any], name: str, known: Description | 
     _require_sizes(fields, family, known)
     shape = read_unknown(fields, family or "unnamed")
     unread = unread_fields(config, fields.read, known)
+    if known is not None and not structural(unread) and not _ordinary(known, name):
+        unread = count(config, name, known).unread
+        raise BadInput(
+            f"{name}, a '{family}', states {_listed(unread)} as it is not described here, and its layers are not "
+            "ordinary ones: install a transformers that knows it, so that its parameters can be counted"
+        )
     if structural(unread):
         why = f" ({reason})" if reason.startswith("transformers") else ""
         raise BadInput(
@@ -124,6 +131,15 @@ def _by_common_names(config: Mapping[str, Any], name: str, known: Description | 
             f"here{why}: install a transformers that knows it, so that its parameters can be counted"
         )
     return _about(shape, unread) if unread else shape
+
+
+def _ordinary(known: Description, name: str) -> bool:
+    """Whether a type's own defaults are counted right, within some percent, by common names alone."""
+    try:
+        guessed = read_unknown(Fields(known.defaults, name), known.model_type).params
+    except BadInput:
+        return False
+    return abs(guessed / max(1, sum(count(known.defaults, name, known).parts.values())) - 1) < ORDINARY
 
 
 def _about(shape: ModelShape, unread: tuple[str, ...]) -> ModelShape:

@@ -101,7 +101,7 @@ def _set_in_proportion(
     if not stated and family in FIXED_KEY_VALUE_HEADS and KEY_VALUE_HEADS[0] not in new:
         stated = [KEY_VALUE_HEADS[0]]
     for name in stated:
-        new[name] = _dividing(heads, fields.size(name, old.key_value_heads) * heads / old.heads)
+        new[name] = dividing(heads, fields.size(name, old.key_value_heads) * heads / old.heads)
     share = width // heads
     if fields.config.get("query_pre_attn_scalar") == old.width / old.heads:
         new["query_pre_attn_scalar"] = share
@@ -154,7 +154,7 @@ def _multiple_of_eight(value: float) -> int:
     return max(8, 8 * round(value / 8))
 
 
-def _dividing(heads: int, wanted: float) -> int:
+def dividing(heads: int, wanted: float) -> int:
     """The divisor of `heads` nearest to the wanted number."""
     divisors = [count for count in range(1, heads + 1) if heads % count == 0]
     return min(divisors, key=lambda count: (abs(count - wanted), -count))

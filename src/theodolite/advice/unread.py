@@ -9,11 +9,16 @@ from typing import Any
 from theodolite.advice.described.flat import OTHER_PARTS, flatten, labelled
 from theodolite.advice.described.harmless import is_harmless
 from theodolite.advice.described.table import Description
+from theodolite.advice.fields import DEPTH, HEAD_WIDTH, KEY_VALUE_HEADS, MLP_WIDTH, VOCAB, WIDTH
 
 _STRUCTURAL = re.compile(
     r"moe|expert|sparse|lora|rank|latent|shared|per_layer|multi_query|altup|laurel|conv|ssm|state|mamba|cross|adapter"
     r"|(hidden|inter|ffn|mlp|embed|block|attn|head|key|value|query|feature)\w*_(size|sizes|dim|dims|width|config)|_layers$"
     r"|layer_types|_period|_freq|_step$|_ratio$|depths|stages|n_block|num_blocks|groups|memory|retriev|codebook"
+)
+
+_SIZES = frozenset(
+    (*DEPTH, *WIDTH, *KEY_VALUE_HEADS, *HEAD_WIDTH, *MLP_WIDTH, *VOCAB, "encoder_layers", "decoder_layers")
 )
 
 
@@ -37,4 +42,4 @@ def unread_fields(config: Mapping[str, Any], read: Collection[str], known: Descr
 
 def structural(fields: Collection[str]) -> tuple[str, ...]:
     """By their names: experts, ranks, sizes, lists and counts of layers."""
-    return tuple(field for field in fields if _STRUCTURAL.search(field))
+    return tuple(field for field in fields if field.rpartition(".")[2] in _SIZES or _STRUCTURAL.search(field))

@@ -38,15 +38,15 @@ def build(config: Mapping[str, Any], name: str) -> Built:
     _check_numbers(config, name)
     with quiet():
         read = _configuration(fields)
-        reasons: list[str] = []
-        for kind in candidates(read, fields.architecture()):
-            try:
-                return Built(_on_meta(kind, read), read)
-            except _TooLarge as error:
-                raise BadInput(f"{name} {error}: make it smaller") from None
-            except Exception as error:  # whatever a constructor raises on sizes it did not expect
-                reasons.append(f"{kind.__name__}: {first_line(error)}")
-    raise CannotBuild(reasons[0] if reasons else f"it has no class for the model_type '{read.model_type}'")
+        kind = next(candidates(read, fields.architecture()), None)
+        if kind is None:
+            raise CannotBuild(f"it has no class for the model_type '{read.model_type}'")
+        try:
+            return Built(_on_meta(kind, read), read)
+        except _TooLarge as error:
+            raise BadInput(f"{name} {error}: make it smaller") from None
+        except Exception as error:  # whatever a constructor raises on sizes it did not expect
+            raise CannotBuild(f"{kind.__name__}: {first_line(error)}") from None
 
 
 def _configuration(fields: Fields) -> Any:

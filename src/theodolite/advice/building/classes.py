@@ -40,7 +40,7 @@ def model_class(name: str | None) -> type | None:
 
 
 def candidates(config: Any, architecture: str | None) -> Iterator[type]:
-    """The class that is named, or else those of the automatic mappings, and last whatever takes this configuration."""
+    """Best first: the class that is named, or else those of the automatic mappings, or whatever takes it."""
     named = model_class(architecture)
     if named is not None and _takes(named, config):
         yield named

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 from theodolite.advice.building.build import Built, first_line
@@ -16,19 +17,23 @@ class CannotRun(Exception):
 
 
 def run_forward(built: Built) -> None:
-    """One short text, or one image. A model whose code looks at its data cannot be run here, and is not passed."""
+    """One short text, or one image; code that looks at its data, to choose experts for example, sees pretended ones."""
     import torch
 
+    from theodolite.advice.building.pretended import PretendedData
+
     model = built.model
+    reasons: list[str] = []
     with quiet(), torch.device("meta"), torch.no_grad():
         _choose_plain_code(built.config)
-        reasons: list[str] = []
-        for inputs in _inputs(model, built.config):
-            try:
-                model(**inputs)
-                return
-            except Exception as error:
-                reasons.append(first_line(error))
+        for mode in (nullcontext, PretendedData):
+            for inputs in _inputs(model, built.config):
+                try:
+                    with mode():
+                        model(**inputs)
+                    return
+                except Exception as error:
+                    reasons.append(first_line(error))
     raise CannotRun(reasons[0] if reasons else "it takes neither text nor images")
 
 

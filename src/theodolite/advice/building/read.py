@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from theodolite.advice.building.build import Built, CannotBuild, build
@@ -73,7 +75,7 @@ def _shape(built: Built, config: Mapping[str, Any], name: str, notes: tuple[str,
         fields["quantization_config"] = config["quantization_config"]
     if text is not None and built.config.to_dict().get("tie_word_embeddings") is not None:
         fields["tie_word_embeddings"] = "head" not in parts
-    return counted_shape(
+    shape = counted_shape(
         fields,
         name,
         read.model_type,
@@ -85,6 +87,22 @@ def _shape(built: Built, config: Mapping[str, Any], name: str, notes: tuple[str,
         whole=whole if counted != whole else None,
         of_encoder=of_encoder,
     )
+    mostly = 2 * _in_stacks(named, shape) >= counted - shape.parts["embedding"] - shape.parts["head"]
+    return shape if mostly or shape.kind != "Transformer" else replace(shape, kind="other")
+
+
+def _in_stacks(named: Mapping[str, Any], shape: ModelShape) -> int:
+    """Parameters in stacks of as many numbered blocks as the model is deep."""
+    stacks: dict[str, set[str]] = {}
+    sizes: dict[str, int] = {}
+    for tensor, parameter in named.items():
+        found = re.match(r"(.*?)\.(\d+)\.", tensor)
+        if found:
+            stacks.setdefault(found[1], set()).add(found[2])
+            sizes[found[1]] = sizes.get(found[1], 0) + parameter.numel()
+    depths = {shape.depth, shape.decoder_depth, shape.depth - shape.decoder_depth, shape.distinct_layers}
+    shared = "albert" in shape.family
+    return sum(size for stack, size in sizes.items() if len(stacks[stack]) in depths or shared)
 
 
 def _text(config: Any) -> Any | None:
@@ -94,7 +112,7 @@ def _text(config: Any) -> Any | None:
 def _usual(config: Any) -> dict[str, Any]:
     """Sizes under the names that all configurations answer to, where they are whole numbers."""
     names = ("num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads", "vocab_size")
-    found = {one: getattr(config, one, None) for one in names}
+    found = {one: _attribute(config, one) for one in names}
     nested = {}
     for key in ("attn_config", "ffn_config"):  # DBRX
         inner = getattr(config, key, None)
@@ -104,3 +122,10 @@ def _usual(config: Any) -> dict[str, Any]:
     renamed |= {key: nested.get(key) for key in ("moe_num_experts", "moe_top_k")}
     found |= {key: value for key, value in renamed.items() if value is not None}
     return {key: value for key, value in found.items() if type(value) is int}
+
+
+def _attribute(config: Any, name: str) -> Any:
+    try:
+        return getattr(config, name, None)
+    except Exception:  # some refuse to name one value for layers that differ
+        return None

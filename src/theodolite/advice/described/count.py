@@ -14,6 +14,8 @@ from theodolite.advice.described.table import Description
 from theodolite.advice.fields import LARGEST_SIZE
 from theodolite.errors import BadInput
 
+_TIED = "tie_word_embeddings"  # brings a table or takes it away, whatever else is stated
+
 
 @dataclass(frozen=True)
 class Count:
@@ -58,22 +60,23 @@ def count(config: Mapping[str, Any], name: str, known: Description) -> Count:
 def _stated(config: Mapping[str, Any], name: str, known: Description) -> tuple[Flat, list[str]]:
     """The fields that say something, and those of them that are not understood."""
     stated: Flat = {}
-    for field, value in labelled(flatten(config)).items():
-        field = known.aliases.get(field, field)
+    twice: list[str] = []  # under two names, with two values
+    for alias, value in labelled(flatten(config)).items():
+        field = known.aliases.get(alias, alias)
         if value is not None and not OTHER_PARTS.match(field):
+            if stated.get(field, value) != value:
+                twice.append(alias)
             read = field in known.used and field not in known.fixed
             stated[field] = _checked(field, value, name, known) if read else value
     defaults = known.defaults
-    switched = any(
-        isinstance(defaults.get(flag), bool) and stated.get(flag, defaults[flag]) != defaults[flag]
-        for flag in known.used
-    )
+    flags = [flag for flag in known.used if isinstance(defaults.get(flag), bool) and not flag.endswith(_TIED)]
+    switched = any(stated.get(flag, defaults[flag]) != defaults[flag] for flag in flags)
     unread = [
         field
         for field, value in stated.items()
         if (field in known.fixed or field not in known.used) and not _understood(field, value, known, switched)
     ]
-    return stated, unread
+    return stated, [*unread, *twice]
 
 
 def _understood(field: str, value: Any, known: Description, switched: bool) -> bool:
