@@ -2,8 +2,9 @@
 
 Every model type of the installed transformers: its default configuration, and random changes of it (sizes, heads,
 key-value heads, vocabulary, tied embeddings) that transformers still builds. Truth is the number of parameters of the
-model built on the meta device, tied tensors once; of a model that also sees or hears, of its language model. (Of T5 with
-untied embeddings transformers 5 builds a tied model and loads an untied one: the latter is counted.) Each configuration is read twice: with transformers, and with transformers hidden, by what is described alone.
+model built on the meta device, tied tensors once; of a model that also sees or hears, of its language model. (Of a T5
+with untied embeddings transformers 5 builds a tied model and loads an untied one: the latter is counted.) Each
+configuration is read twice: with transformers, and with transformers hidden, by what is described alone.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ def truth(config: dict[str, Any]) -> tuple[int, str] | None:
         except Exception:
             return None
         count = _language_parameters(model, read)
-    if config["model_type"] in T5 and config.get("tie_word_embeddings") is False:
-        if getattr(model, "lm_head", None) is not None and model.lm_head.weight is model.shared.weight:
-            count += model.lm_head.weight.numel()  # untied in the published weights; advise says so
+    untied = config["model_type"] in T5 and config.get("tie_word_embeddings") is False
+    if untied and model.lm_head.weight is model.shared.weight:
+        count += model.lm_head.weight.numel()  # untied in the published weights; advise says so
     return count, kind.__name__
 
 

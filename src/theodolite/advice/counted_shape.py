@@ -59,9 +59,11 @@ def counted_shape(
     kv = _size(fields, KEY_VALUE_HEADS) or heads
     if fields.get("multi_query") is True and not _size(fields, KEY_VALUE_HEADS[:2]):
         kv = 1
-    if not heads or heads % kv:
-        kv = heads
+    kv = min(kv, heads)
     parts = {part: parts.get(part, 0) for part in PARTS} | {k: v for k, v in parts.items() if k not in PARTS}
+    if kind in ("recurrent", "convolutional"):
+        parts["mixer"] = parts["attention"]
+        parts["attention"] = 0
     total = sum(parts.values())
     rank = _size(fields, ("embedding_size", "word_embed_proj_dim"))
     rank = rank if rank and width and rank != width else 0

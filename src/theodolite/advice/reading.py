@@ -64,8 +64,12 @@ def _by_hand(config: Mapping[str, Any], name: str, *, inside: bool = False) -> M
             return None
         note = f"read: the language model in {key}; the other parts are not counted"
         ties = {one["tie_word_embeddings"] for one in (config, inner) if one.get("tie_word_embeddings") is not None}
-        unclear = len(ties) > 1 or not _same_language_model(config, name)
-        notes = (f"tie_word_embeddings of {name} and of its {key} differ",) if len(ties) > 1 else ()
+        unclear = not _holds_it_whole(config, shape, name)
+        notes: tuple[str, ...] = ()
+        if unclear:
+            notes = (f"what the whole model changes in the language model of its {key} is not described",)
+            if len(ties) > 1:
+                notes = (*notes, f"tie_word_embeddings of {name} and of its {key} differ")
         return replace(shape, name=name, exact=shape.exact and not unclear, notes=(note, *shape.notes, *notes))
     fields = Fields(config, name)
     family = _family(fields)
@@ -88,13 +92,13 @@ def _by_hand(config: Mapping[str, Any], name: str, *, inside: bool = False) -> M
     return _about(shape, unread) if unread else shape
 
 
-def _same_language_model(config: Mapping[str, Any], name: str) -> bool:
-    """Whether the outer model counts its language model as that is counted alone, as far as it is described."""
-    known = find_description(Fields({**config, "architectures": None}, name))
+def _holds_it_whole(config: Mapping[str, Any], shape: ModelShape, name: str) -> bool:
+    """Whether the outer model is known to have just this language model: some tie, cut or extend it."""
+    known = find_description(Fields(config, name))
     if known is None:
-        return True
+        return False
     found = count(config, name, known)
-    return "text_config.model_type" in found.unread or not found.unread
+    return not found.unread and sum(found.parts.values()) == shape.params
 
 
 def _family(fields: Fields) -> str:

@@ -102,11 +102,21 @@ def _set_in_proportion(
         stated = [KEY_VALUE_HEADS[0]]
     for name in stated:
         new[name] = dividing(heads, fields.size(name, old.key_value_heads) * heads / old.heads)
+    _set_nested(new, old, width, heads)
     share = width // heads
     if fields.config.get("query_pre_attn_scalar") == old.width / old.heads:
         new["query_pre_attn_scalar"] = share
     if not fields.has(*HEAD_WIDTH):
         _set_in_a_head(new, fields, old.head_width, share)
+
+
+def _set_nested(new: dict[str, Any], old: ModelShape, width: int, heads: int) -> None:
+    """DBRX keeps its key-value heads and its MLP in objects of their own."""
+    attention, ffn = new.get("attn_config"), new.get("ffn_config")
+    if isinstance(attention, dict) and type(attention.get("kv_n_heads")) is int:
+        attention["kv_n_heads"] = dividing(heads, attention["kv_n_heads"] * heads / old.heads)
+    if isinstance(ffn, dict) and type(ffn.get("ffn_hidden_size")) is int:
+        ffn["ffn_hidden_size"] = _multiple_of_eight(ffn["ffn_hidden_size"] * width / old.width)
 
 
 def _set_in_a_head(new: dict[str, Any], fields: Fields, old: int, share: int) -> None:

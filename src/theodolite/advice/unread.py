@@ -12,7 +12,7 @@ from theodolite.advice.described.table import Description
 from theodolite.advice.fields import DEPTH, HEAD_WIDTH, KEY_VALUE_HEADS, MLP_WIDTH, VOCAB, WIDTH
 
 _STRUCTURAL = re.compile(
-    r"moe|expert|sparse|lora|rank|latent|shared|per_layer|multi_query|altup|laurel|conv|ssm|state|mamba|cross|adapter"
+    r"\.model_type$|moe|expert|sparse|lora|rank|latent|shared|per_layer|multi_query|altup|laurel|conv|ssm|state|mamba|cross|adapter"
     r"|(hidden|inter|ffn|mlp|embed|block|attn|head|key|value|query|feature)\w*_(size|sizes|dim|dims|width|config)|_layers$"
     r"|layer_types|_period|_freq|_step$|_ratio$|depths|stages|n_block|num_blocks|groups|memory|retriev|codebook"
 )

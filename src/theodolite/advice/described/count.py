@@ -83,7 +83,7 @@ def _understood(field: str, value: Any, known: Description, switched: bool) -> b
     """Its default, harmless by name, or harmless by experiment: those were made with the default's flags only."""
     if value == known.defaults.get(field) or _nothing(field, value, known):
         return True
-    if field in known.fixed:
+    if field in known.fixed or field.endswith(".model_type"):  # another language model than the usual one
         return False
     if is_harmless(field):
         return True
