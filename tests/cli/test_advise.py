@@ -99,6 +99,16 @@ def test_a_bottleneck_that_stays_is_said_to_stay_and_none_is_called_waste(theodo
     assert "of the blocks' parameters lie" not in told
 
 
+def test_few_symbols_are_told_of_depth_and_of_no_waste(theodolite, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**GPT2, "vocab_size": 33, "n_layer": 33}), encoding="utf-8")  # as many as ESM-2 has
+    told = " ".join(theodolite("advise", path).out.split())
+    assert "the inputs have rank r = 33" in told
+    assert "no measure of waste" in told
+    assert "Vocabulary: " not in told  # the published fit is of words
+    assert "% of the blocks" not in told
+
+
 def test_a_refuted_bound_is_called_so_and_ours_stands_beside_it(theodolite, tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**GPT2, "n_layer": 48}), encoding="utf-8")

@@ -172,7 +172,7 @@ def test_bad_input_is_one_sentence_and_exit_code_two(theodolite, arguments, word
         pytest.skip("this machine has CUDA")
     outcome = theodolite("rank", *arguments, "--json")
     assert outcome.code == 2
-    assert outcome.out == ""
+    assert json.loads(outcome.out)["error"]["exit_code"] == 2
     assert "Traceback" not in outcome.err
     assert outcome.err.startswith("error: ")
     assert outcome.err.count("\n") == 1

@@ -165,6 +165,7 @@ def _advise(
             upper_refuted=upper_refuted(shape.depth, shape.width, space),
             growth_log3=growth_lower_bound_log3(shape.depth, space),
             cap_log3=attention_cap_log3(shape.depth, shape.width, inputs),
+            input_rank=None if full else inputs,
         )
 
     if given is not None:

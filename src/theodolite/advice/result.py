@@ -43,6 +43,7 @@ class Rated:
     upper_refuted: bool = False
     growth_log3: float | None = None
     cap_log3: float | None = None
+    input_rank: int | None = None  # of the tokens, where it is below the width
 
     @property
     def upper_log3(self) -> float | None:
@@ -51,8 +52,9 @@ class Rated:
 
     @property
     def leading_log3(self) -> float | None:
-        """L·d(d+1)/2, what log₃ of the rank is to leading order in the depth."""
-        return None if self.cap_log3 is None else self.shape.depth * self.shape.width * (self.shape.width + 1) / 2
+        """L·d(d+1)/2, log₃ of the rank to leading order in the depth; with r for d where the inputs' rank is r."""
+        space = self.input_rank or self.shape.width
+        return None if self.cap_log3 is None else self.shape.depth * space * (space + 1) / 2
 
     def to_json(self) -> dict[str, Any]:
         shape = self.shape
@@ -173,6 +175,7 @@ class Advice:
         """What a published fit puts beside a language model of this size; one stack, no experts, no shared layers."""
         shape = self.judged.shape
         plain = shape.speaks and not shape.two_stacks and shape.experts == 1 and shape.distinct_layers is None
+        plain = plain and (shape.vocab or 0) >= shape.width  # words, not letters
         if self.modality != "language" or not plain or not shape.params_in_blocks:
             return None
         return fitted_vocabulary(shape.params_in_blocks, shape.width)

@@ -36,7 +36,7 @@ def theory(advice: Advice) -> Iterator[Line]:
     if advice.regime is not None:
         yield "Theory", _regime(advice.judged, advice.regime)
         yield "Fit", _fit(advice)
-    if shape.speaks:
+    if shape.speaks and advice.judged.input_rank is None:
         yield "Heads", _heads(shape)
     if advice.vocabulary is not None:
         yield "Vocabulary", _vocabulary(advice)
@@ -50,6 +50,12 @@ def _depth_or_width(rated: Rated, regime: Regime) -> str:
         )
     assert rated.cap_log3 is not None
     assert rated.leading_log3 is not None
+    if rated.input_rank is not None:
+        return (
+            f"the inputs have rank r = {rated.input_rank}, and log3 of the separation rank grows as L·r(r+1)/2 "
+            "(docs/exact-rank.md): with depth, and not with width beyond r. The theorem knows no MLP and no positions, "
+            "and no share of the width is claimed to be of no use."
+        )
     return (
         "to leading order theory prefers no shape of a size: log3 of the separation rank grows as L·d(d+1)/2 (proven, "
         "docs/exact-rank.md), about a 24th of the parameters in the blocks. That is for L far beyond 2·log3 d = "
@@ -84,8 +90,8 @@ def _regime(rated: Rated, regime: Regime) -> str:
             f"head of full width has at least {short(rated.growth_log3)}, proven (docs/exact-rank.md)."
         )
     depth = refuted_depth(shape.width)
-    false = "" if depth is None else f"; with enough tokens it is false from {depth} layers on (docs/exact-rank.md)"
-    return f"{start}: Theorem 7.2 speaks. Its upper bound is not refuted at this depth{false}."
+    false = "" if depth is None else f"; with {2 * shape.width} tokens of full rank it is false from {depth} layers on"
+    return f"{start}: Theorem 7.2 speaks. Its upper bound is not refuted here{false} (docs/exact-rank.md)."
 
 
 def _fit(advice: Advice) -> str:
