@@ -184,6 +184,18 @@ def test_a_transformer_with_a_similar_name_is_read(family: str) -> None:
     assert read_config(LLAMA | {"model_type": family}, "a model").depth == 32
 
 
+def test_a_mixture_that_does_not_say_how_many_experts_a_token_takes_is_counted() -> None:
+    sizes = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "n_routed_experts": 8}
+    shape = read_config({"model_type": "deepseek_v2", **sizes, "num_experts_per_tok": None}, "a model")
+    assert shape.active == shape.params
+    assert any("num_experts_per_tok" in note for note in shape.notes)
+
+
+def test_a_model_that_sees_and_is_not_described_is_refused_by_its_other_part() -> None:
+    with pytest.raises(BadInput, match=r"vision_config\.hidden_size"):
+        read_config({**LLAMA, "model_type": "new", "vision_config": {"hidden_size": 64}}, "a model")
+
+
 def test_a_text_part_without_sizes_has_those_of_its_type_or_is_named() -> None:
     shape = read_config({"model_type": "llava", "text_config": {"model_type": "llama"}}, "my config")
     assert (shape.depth, shape.width, shape.params) == (32, 4096, 6_738_415_616)

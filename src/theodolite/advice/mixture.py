@@ -130,10 +130,12 @@ def _deepseek(
     )
     expert_width = fields.size("moe_intermediate_size", expert_width)
     shared_width = fields.size("n_shared_experts", shared) * expert_width
+    routed = fields.size(("n_routed_experts", "num_experts", "num_local_experts"), routed)
+    taken = fields.optional("num_experts_per_tok") or active
     experts = _experts(
         fields,
-        routed=fields.size(("n_routed_experts", "num_experts", "num_local_experts"), routed),
-        active=fields.size("num_experts_per_tok", active),
+        routed=routed,
+        active=taken or routed,
         width=expert_width,
         always=mlp(width, shared_width, gated=True, bias=mlp_bias),
     )
@@ -146,6 +148,8 @@ def _deepseek(
     ]
     if first:
         notes.append(f"the first {first} layers are dense")
+    if taken is None:
+        notes.append("num_experts_per_tok is not stated: all parameters count as used by a token")
     if fields.count("num_nextn_predict_layers", 0):
         notes.append("the layers that predict further tokens are not counted")
     return Style(

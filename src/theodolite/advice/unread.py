@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from theodolite.advice.described.flat import OTHER_PARTS, flatten, labelled
+from theodolite.advice.described.flat import flatten, labelled
 from theodolite.advice.described.harmless import is_harmless
 from theodolite.advice.described.table import Description
 from theodolite.advice.fields import DEPTH, HEAD_WIDTH, KEY_VALUE_HEADS, MLP_WIDTH, VOCAB, WIDTH
@@ -27,7 +27,7 @@ def unread_fields(config: Mapping[str, Any], read: Collection[str], known: Descr
     unread = []
     for field, value in labelled(flatten(config)).items():
         names = {field, field.partition(".")[0]}
-        if value is None or value is False or value in ("", [], {}) or names & set(read) or OTHER_PARTS.match(field):
+        if value is None or value is False or value in ("", [], {}) or names & set(read):
             continue
         if is_harmless(field) or field == "num_labels":
             continue
