@@ -347,7 +347,8 @@ def test_a_store_that_cannot_be_read_is_refused_and_left_alone(learn, used, how)
     damaged(used, how)
     before = (used / "store.db").read_bytes()
     outcome = learn("--json", "--seeds", 3)
-    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.code == 2
+    assert json.loads(outcome.out)["error"]["exit_code"] == 2
     assert str(used) in outcome.err
     assert outcome.err.count("\n") == 1
     assert (used / "store.db").read_bytes() == before
