@@ -55,7 +55,7 @@ def measured(
     y = vmap(layer)(*held)
     grads = torch.autograd.grad(y.square().sum(), held)
     own = [t.detach() for t in held]
-    _, along = jvp(vmap(layer), tuple(own), tuple(torch.ones_like(t) for t in own))
+    along = jvp(vmap(layer), tuple(own), tuple(torch.ones_like(t) for t in own))[1]
     first = [t[0] for t in own]
     alone = vmap(grad(lambda w, row: layer(row, w, *first[2:]).square().sum()), in_dims=(None, 0))(first[1], first[0])
     return [y.detach(), *grads, along, alone]
