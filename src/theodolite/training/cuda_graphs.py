@@ -75,7 +75,9 @@ class CapturedSteps:
         held = tuple(torch.stack(parts) for parts in zip(*batches, strict=True))
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize(self._device)
-        with _as_before_on_failure(self._device), torch.cuda.graph(graph, pool=self._pool):
+        # What other threads ask of the device meanwhile, such as another library's, does not end the capture.
+        recording = torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local")
+        with _as_before_on_failure(self._device), recording:
             steps([tuple(part[number] for part in held) for number in range(len(batches))])
         return _Captured(graph, held)
 
