@@ -241,6 +241,40 @@ def test_several_configurations_are_one_table(theodolite, tmp_path, monkeypatch)
     assert "one configuration" in refused.err
 
 
+def test_one_bad_file_has_its_sentence_in_its_row_and_the_others_are_shown(theodolite, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    good, binary, missing = (tmp_path / name for name in ("good.json", "binary.json", "missing.json"))
+    good.write_text(json.dumps(GPT2), encoding="utf-8")
+    binary.write_bytes(bytes(range(128, 256)))
+    shown = theodolite("advise", good, binary, missing, good)
+    assert shown.code == 2
+    assert shown.out.count("124M") == 2
+    assert "binary.json" in shown.out
+    assert "is not JSON" in shown.out
+    assert "there is no file" in shown.out
+    asked = theodolite("advise", good, missing, "--json")
+    assert asked.code == 2
+    first, second = json.loads(asked.out)["configurations"]
+    assert first["params"] == 124439808
+    assert second["name"] == str(missing)
+    assert second["error"]["kind"] == "BadInput"
+    assert second["error"]["exit_code"] == 2
+    assert "there is no file" in second["error"]["message"]
+    checked = theodolite("advise", good, missing, "--check", "--tp", 8, "--json")
+    assert checked.code == 2  # a file that cannot be read weighs more than a rule that is broken
+    one, two = json.loads(checked.out)["checks"]
+    assert one["broken"][0]["rule"] == "heads-divide-tp"
+    assert two["error"] == second["error"]
+    assert "missing.json: error: there is no file" in theodolite("advise", good, missing, "--check").out
+
+
+def test_an_option_that_is_wrong_for_all_configurations_is_one_error(theodolite, config):
+    refused = theodolite("advise", config, config, "--context", 0)
+    assert refused.code == 2
+    assert not refused.out
+    assert refused.err.startswith("error: the context is 0")
+
+
 def test_check_ends_with_1_where_a_rule_is_broken_and_with_0_where_it_is_ignored(theodolite, config):
     assert theodolite("advise", config, "--check").code == 0
     broken = theodolite("advise", config, "--check", "--tp", 8)

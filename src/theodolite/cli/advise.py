@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json as json_text
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Exit, Option
+from typer import Argument, Option
 
+from theodolite.cli.configurations import Refused, end, of_each
 from theodolite.cli.groups import Computing, Device, grouped
 from theodolite.cli.options import panel, print_json
 from theodolite.cli.resources import ResourceOptions
 
 if TYPE_CHECKING:
     from theodolite.advice.advice import Advice
+    from theodolite.advice.rules import Broken
 
 _devices, _checking = panel("Devices"), panel("Checking")
 
@@ -73,27 +76,24 @@ def advise(
 
         check_suffix(plot)
         check_writable(plot)
-    all_advice = [
-        judge(
-            name,
-            params=params,
-            like=like,
-            vocab=vocab,
-            modality=modality,
-            embedding_rank=embedding_rank,
-            context=context,
-            tp=tp,
-            pp=pp,
-            multiple_of=multiple_of,
-            measure=measure,
-            device=device,
-            resources=resources,
-        )
-        for name in (names or [None])
-    ]
-    if len(all_advice) > 1:
-        return _show_several(all_advice, json=output.json)
-    advice = all_advice[0]
+    judge_one = partial(
+        judge,
+        params=params,
+        like=like,
+        vocab=vocab,
+        modality=modality,
+        embedding_rank=embedding_rank,
+        context=context,
+        tp=tp,
+        pp=pp,
+        multiple_of=multiple_of,
+        measure=measure,
+        device=device,
+        resources=resources,
+    )
+    if len(names) > 1:
+        return _show_several(of_each(names, judge_one), json=output.json)
+    advice = judge_one(names[0] if names else None)
     written, left_out = _write(advice, names[0] if names else None, plot, out, export, given)
     if output.json:
         return print_json({**advice.to_json(), "written": written, "not_carried_over": list(left_out)})
@@ -142,16 +142,18 @@ def _check_options(
             raise BadInput(f"--export {export} needs a folder: add for example --out advised")
 
 
-def _show_several(all_advice: list[Advice], *, json: bool) -> None:
+def _show_several(found: list[Advice | Refused], *, json: bool) -> None:
     from theodolite.advice.result import SCHEMA
 
     if json:
-        return print_json({"schema": SCHEMA, "configurations": [advice.to_json() for advice in all_advice]})
-    from rich.console import Console
+        print_json({"schema": SCHEMA, "configurations": [one.to_json() for one in found]})
+    else:
+        from rich.console import Console
 
-    from theodolite.cli.views.advise_table import print_table
+        from theodolite.cli.views.advise_table import print_table
 
-    return print_table(Console(highlight=False), all_advice)
+        print_table(Console(highlight=False), found)
+    end(found)
 
 
 def _check_rules(
@@ -166,24 +168,31 @@ def _check_rules(
     from theodolite.advice.rules import broken_rules, check_names
 
     ignored, hardware = check_names(ignore), Hardware(*devices)
-    found = {}
-    for name in names:
+
+    def check_one(name: str) -> tuple[Broken, ...]:
         content = load(name)
         broken = broken_rules(content, read_config(content, name), hardware, rank)
-        found[name] = tuple(one for one in broken if one.rule not in ignored)
+        return tuple(one for one in broken if one.rule not in ignored)
+
+    found = of_each(names, check_one)
     if json:
-        checks = [{"name": name, "broken": [asdict(one) for one in broken]} for name, broken in found.items()]
+        checks = [
+            broken.to_json() if isinstance(broken, Refused) else {"name": name, "broken": [asdict(b) for b in broken]}
+            for name, broken in zip(names, found, strict=True)
+        ]
         print_json({"schema": SCHEMA, "hardware": asdict(hardware), "ignored": sorted(ignored), "checks": checks})
     else:
         from rich.console import Console
 
-        from theodolite.cli.views.advise_table import print_rules
+        from theodolite.cli.views.advise_table import print_refused, print_rules
 
         console = Console(highlight=False)
-        for name, broken in found.items():
-            print_rules(console, name, broken, ignored)
-    if any(found.values()):
-        raise Exit(1)
+        for name, broken in zip(names, found, strict=True):
+            if isinstance(broken, Refused):
+                print_refused(console, broken)
+            else:
+                print_rules(console, name, broken, ignored)
+    end(found, finding=any(found))
 
 
 def _write(

@@ -102,7 +102,11 @@ def print_json(document: Any) -> None:
 def print_error_json(kind: str, message: str, exit_code: int) -> None:
     """The error as the one document on stdout, unless the command has printed its own."""
     if not _printed:
-        print_json({"schema": ERROR_SCHEMA, "error": {"kind": kind, "message": message, "exit_code": exit_code}})
+        print_json({"schema": ERROR_SCHEMA, "error": error_fields(kind, message, exit_code)})
+
+
+def error_fields(kind: str, message: str, exit_code: int) -> dict[str, Any]:
+    return {"kind": kind, "message": message, "exit_code": exit_code}
 
 
 def labelled(gap: int = 2) -> Table:

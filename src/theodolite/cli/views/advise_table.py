@@ -10,6 +10,7 @@ from rich.text import Text
 
 from theodolite.advice.result import Advice, said, short
 from theodolite.advice.rules import RULES, Broken
+from theodolite.cli.configurations import Refused
 from theodolite.report.numbers import DASH
 from theodolite.report.terminal.noted_rows import NotedRow, print_noted, widths
 
@@ -17,9 +18,14 @@ _HEADERS = ("", "params", "layers", "width", "heads/kv", "the fit", "train", "in
 _VERDICTS = {"shallower": "deeper", "deeper": "shallower", "agrees": "agrees"}  # what it asks for
 
 
-def print_table(console: Console, all_advice: Sequence[Advice]) -> None:
+def print_table(console: Console, found: Sequence[Advice | Refused]) -> None:
+    """A row for each; that of one that cannot be used has the sentence that says why."""
     rows = []
-    for name, advice in zip(_names([one.name for one in all_advice]), all_advice, strict=True):
+    for name, advice in zip(_names([one.name for one in found]), found, strict=True):
+        if isinstance(advice, Refused):
+            told = Text.assemble(("error: ", "bold red"), str(advice.error))
+            rows.append(NotedRow((name, *[DASH] * (len(_HEADERS) - 1)), (told,)))
+            continue
         shape, cost = advice.judged.shape, advice.judged.cost
         regime = advice.regime
         cells = (
@@ -35,7 +41,9 @@ def print_table(console: Console, all_advice: Sequence[Advice]) -> None:
         )
         rows.append(NotedRow(cells))
     print_noted(console, _HEADERS, rows, widths(_HEADERS, rows))
-    context = sorted({one.judged.cost.context for one in all_advice})
+    context = sorted({one.judged.cost.context for one in found if not isinstance(one, Refused)})
+    if not context:
+        return
     at = " or ".join(map(str, context))
     console.print(
         Text(f"The published fit asks for that. FLOPs and bytes a token, at {at} tokens of context.", style="dim")
@@ -49,6 +57,10 @@ def print_rules(console: Console, name: str, broken: Sequence[Broken], ignored: 
     if not broken:
         left = f", {len(ignored)} ignored" if ignored else ""
         console.print(Text(f"{name}: none of {len(RULES) - len(ignored)} rules is broken{left}."), soft_wrap=True)
+
+
+def print_refused(console: Console, refused: Refused) -> None:
+    console.print(Text.assemble(f"{refused.name}: ", ("error", "bold red"), f": {refused.error}"), soft_wrap=True)
 
 
 def _names(paths: Sequence[str]) -> list[str]:
