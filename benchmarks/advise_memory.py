@@ -17,7 +17,6 @@ import gc
 import json
 import sys
 import time
-import weakref
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,10 +25,9 @@ from unittest import mock
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
 
+from theodolite.advice.alive import AliveBytes
 from theodolite.advice.budget.activations import Recompute
 from theodolite.advice.budget.training_memory import Setting, training_memory
 from theodolite.advice.configs import read_config
@@ -202,7 +200,7 @@ class Adam:
 
 def dry_peak(case: Case, shape: ModelShape) -> tuple[int, int]:
     """Weights, gradients and storages alive at most in a pass; the optimiser's 12 bytes a parameter are added."""
-    with FakeTensorMode(allow_non_fake_inputs=True), without_mask(case.family), Alive() as alive:
+    with FakeTensorMode(allow_non_fake_inputs=True), without_mask(case.family), AliveBytes() as alive:
         model = built(case)
         ids = torch.zeros(case.batch, case.sequence, dtype=torch.long)
         loss = model(ids, labels=ids, use_cache=False).loss
@@ -214,28 +212,6 @@ def dry_peak(case: Case, shape: ModelShape) -> tuple[int, int]:
 def without_mask(family: str) -> Any:
     """transformers builds no mask for causal attention, unless it thinks that it is traced, as here."""
     return mock.patch(f"transformers.models.{family}.modeling_{family}.create_causal_mask", return_value=None)
-
-
-class Alive(TorchDispatchMode):
-    """Bytes of tensors that are alive, storages counted once, and the most there were."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = self.most = 0
-        self._sizes: dict[int, int] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        for leaf in tree_leaves(result):
-            if isinstance(leaf, Tensor) and (storage := leaf.untyped_storage())._cdata not in self._sizes:
-                self._sizes[storage._cdata] = storage.nbytes()
-                self.now += storage.nbytes()
-                weakref.finalize(storage, self._free, storage._cdata)
-        self.most = max(self.most, self.now)
-        return result
-
-    def _free(self, key: int) -> None:
-        self.now -= self._sizes.pop(key)
 
 
 def hardware(dry: bool, device: str) -> str:

@@ -10,18 +10,16 @@ from __future__ import annotations
 import logging
 import statistics
 import time
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
+from theodolite.advice.alive import AliveBytes
 from theodolite.advice.shape import ModelShape
 from theodolite.device import device_name, require_memory, resolve_device
 
@@ -158,34 +156,7 @@ def _peak(run: Callable[[], Tensor], device: torch.device) -> int:
         run()
         _wait(device)
         return torch.cuda.max_memory_allocated(device) - before
-    held = _Held()
-    with held:
+    with AliveBytes() as alive:
         kept = run()
     del kept
-    return held.most
-
-
-class _Held(TorchDispatchMode):
-    """Bytes of the results that are alive, and the most there were; what a kernel keeps to itself is not seen."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = self.most = 0
-        self._seen: set[int] = set()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        given = {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
-        for leaf in tree_leaves(result):
-            if isinstance(leaf, Tensor):
-                storage = leaf.untyped_storage()
-                if storage._cdata not in given | self._seen:
-                    self._seen.add(storage._cdata)
-                    self.now += storage.nbytes()
-                    weakref.finalize(storage, self._free, storage._cdata, storage.nbytes())
-        self.most = max(self.most, self.now)
-        return result
-
-    def _free(self, key: int, size: int) -> None:
-        self._seen.discard(key)
-        self.now -= size
+    return alive.most

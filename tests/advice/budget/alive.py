@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+
+from theodolite.advice.alive import AliveBytes
 
 _KEPT = (
     torch.ops.aten.mm.default,
@@ -55,35 +54,8 @@ def pass_bytes(model: Any, ids: torch.Tensor, recompute: str) -> Passed:
     assert isinstance(model, nn.Module)
     for weight in model.parameters():
         weight.grad = torch.zeros_like(weight)
-    with _Alive() as alive:
+    with AliveBytes() as alive:
         loss = model(ids, labels=ids, use_cache=False).loss
         kept = alive.now
         loss.backward()
     return Passed(kept, alive.most)
-
-
-class _Alive(TorchDispatchMode):
-    """Bytes of results that are alive, storages counted once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = self.most = 0
-        self._sizes: dict[int, int] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = {
-            leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)
-        }
-        result = func(*args, **(kwargs or {}))
-        for leaf in tree_leaves(result):
-            if isinstance(leaf, torch.Tensor):
-                storage = leaf.untyped_storage()
-                if storage._cdata not in self._sizes and storage._cdata not in given:
-                    self._sizes[storage._cdata] = storage.nbytes()
-                    self.now += storage.nbytes()
-                    weakref.finalize(storage, self._free, storage._cdata)
-        self.most = max(self.most, self.now)
-        return result
-
-    def _free(self, key: int) -> None:
-        self.now -= self._sizes.pop(key)
