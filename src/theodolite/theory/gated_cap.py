@@ -34,6 +34,20 @@ def shared_degrees(degrees: Sequence[int]) -> tuple[int, int]:
     return p, q
 
 
+def one_wide_rank(degrees: Sequence[int], tokens: int) -> int:
+    """The exact rank of attention of width 1 with so many tokens a side, for all weights but zeros.
+
+    S and s are numbers then, so y^i = c·S^P·s^Q·x^i with S = S_A + S_B and s = s_A + s_B. From two tokens a side on, S
+    and s of a side are algebraically independent, and the (P + 1)(Q + 1) products of the binomial expansion are
+    independent on both sides. With one token a side y = c·(a² + b²)^P·(a + b)^Q·a, whose rank is the number of its
+    coefficients that are not 0: all are positive, and there are 2P + Q + 1 of them, or P + 1 if Q = 0.
+    """
+    p, q = shared_degrees(degrees)
+    if whole("tokens", tokens) > 1:
+        return (p + 1) * (q + 1)
+    return 2 * p + q + 1 if q else p + 1
+
+
 def gated_attention_cap(degrees: Sequence[int], width: int, tokens_with_output: int, tokens_other: int) -> int:
     """Cap for degree-attention of any blocks; for odd ones alone it is `attention_cap`."""
     d, n, m = (

@@ -4,20 +4,33 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
+import torch
 
 from theodolite.claims.contract import claims
+from theodolite.claims.degree.cases import Case
+from theodolite.claims.degree.p1_best_degree import Known, closed_form, first
 from theodolite.claims.degree.p4_growth import _fitted
+from theodolite.claims.degree.part_ranks import interpolation
+from theodolite.field import Modulus, product
+from theodolite.instruments.rank.separation import separation_rank
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.run_cells import run
+from theodolite.measures import measure
 from theodolite.nets.load import load
 from theodolite.partition import Partition
+from theodolite.theory.cap import attention_cap
+from theodolite.theory.gated_cap import one_wide_rank
 
 
 def at_the_cap(cell: Cell) -> Row:
     """The row that a net at its cap gives, as far as its points reach: predicted, not measured."""
+    if cell.measure == "part-ranks":
+        c = cell.config
+        return Row(cell, {"rank": attention_cap(c["depth"], c["width"], c["tokens"], c["tokens"])})
     subject = load(cell.config["net"], **cell.config["shape"])
     split = Partition.left_right(subject.sites)
     told = subject.module.predict(split, subject.sites - 1 if subject.kind == "sequence" else 0)
@@ -48,27 +61,62 @@ def test_small_cells_measured_give_what_the_cap_predicts(predicted):
     assert [row["degree"] for row in run([line.cell for line in lines])] == [line["degree"] for line in lines]
 
 
-def test_degree_three_is_best_for_fully_connected_nets_and_not_for_attention(predicted):
+def test_the_verdict_follows_the_larger_budgets(predicted):
     verdict = claims["P1"].decide(predicted["P1"])
     assert verdict.outcome == "fails"
-    ranks = {name: [f["rank"] for f in family] for name, family in verdict.measured["d matrices a block"].items()}
-    assert ranks == {
-        "fully connected, 1 input a side, width 2": [65, 82, 65],
-        "fully connected, 2 inputs a side, width 2": [1089, 1722, 1089],
-        "attention, 1 token a side, width 2": [1088, 861, 1088],
-        "attention, 2 tokens a side, width 1": [64, 41, 484],
-    }
+    firsts = verdict.measured["first by family and matrices"]
+    assert firsts["fully connected, 1 input a side, width 2"] == {"12": 3, "18": 3, "24": 3, "36": 3}
+    assert firsts["attention, 2 tokens a side, width 1"] == {"12": 4, "18": 6, "24": 4, "36": 4}
+    # (3^12 + 1)/2 = 265,721 against 2^18 = 4^9 = 262,144, where 41 < 64, 365 < 512 and 3,281 < 4,096
+    assert firsts["attention, 1 token a side, width 1"] == {"12": None, "18": 2, "24": None, "36": 3}
+    one = verdict.measured["rank by family, matrices and degree"]["attention, 1 token a side, width 2"]
+    assert one["12"] == {"2": "1,088", "3": "861", "4": "1,088", "6": "360"}
+    assert one["18"]["2"] == "at most 66,048"
+    assert one["18"]["3"] == "66,795"
+    assert verdict.measured["largest total degree"] == {"12": [3], "18": [3], "24": [3], "36": [3]}
     assert verdict.predicted["best degree"] == {"d-1": 2, "d": 3, "d+1": 4}
 
 
-def test_p1_holds_only_where_degree_three_wins_every_family(predicted):
+def test_p1_fails_by_its_degrees_and_is_first_only_where_certified(predicted):
     rows = predicted["P1"]
-    for number in (7, 10):  # the two families of attention, degree 3
-        rows = altered(rows, number, rank=5000)
-    assert claims["P1"].decide(rows).outcome == "holds"
-    assert claims["P1"].decide(altered(rows, 0, rank=82)).outcome == "fails"  # a tie is no win
-    assert claims["P1"].decide(altered(rows, 0, exact=False)).outcome == "undecided"
-    assert claims["P1"].decide(altered(rows, len(rows) - 1, degree=63)).outcome == "fails"  # of the line
+    line = next(i for i, row in enumerate(rows) if row.cell.measure == "line-degree")
+    assert "largest total degree" in claims["P1"].decide(altered(rows, line, degree=63)).measured
+    known = [Known(2, 64, 48, None, 70, "cap"), Known(3, 81, 48, 71, 80, "separation-rank")]
+    assert first(known) == 3
+    assert first([*known, Known(4, 64, 48, None, 71, "cap")]) is None  # a cap as large as what is certified
+    assert first([Known(2, 64, 48, 82, 82, "closed form"), Known(3, 81, 48, 82, 82, "closed form")]) is None  # a tie
+
+
+@pytest.mark.parametrize("degrees", [(3, 3), (2, 2, 2), (4, 2), (3, 2), (2, 3), (6,), (4, 4)])
+@pytest.mark.parametrize("tokens", [1, 2, 3])
+def test_attention_of_width_one_has_the_rank_of_the_closed_form(degrees, tokens):
+    found = separation_rank("degree-attention", tokens=2 * tokens, width=1, degrees=list(degrees), repeats=2)
+    assert found.rank == one_wide_rank(degrees, tokens)
+
+
+def test_fully_connected_nets_of_one_input_a_side_have_the_rank_of_the_closed_form():
+    for degrees in [(2, 2), (3, 2), (4,), (6,), (3, 3)]:
+        case = Case("", "polynomial-mlp", {"features": 2, "width": 2}, degrees)
+        found = separation_rank("polynomial-mlp", features=2, width=2, degrees=list(degrees), matrices="d", repeats=2)
+        assert found.rank == closed_form(case) == math.prod(degrees) + 1
+
+
+@pytest.mark.parametrize(("depth", "width", "tokens"), [(1, 2, 1), (2, 2, 1), (3, 2, 1), (2, 3, 1), (2, 2, 2)])
+def test_ranks_of_the_parts_add_up_to_the_rank_of_the_whole(depth, width, tokens):
+    whole = separation_rank("self-attention", depth=depth, width=width, heads=1, tokens=2 * tokens, repeats=1).rank
+    config = {"depth": depth, "width": width, "tokens": tokens, "points": 40}
+    assert measure("part-ranks", config, 3, "cpu")["rank"] == whole
+    few = measure("part-ranks", {**config, "points": 2}, 3, "cpu")["rank"]
+    assert few <= 2 * (3**depth // 2 + 1)
+    assert few < whole or whole <= 5
+
+
+def test_interpolation_finds_the_coefficients():
+    modulus = Modulus(10007)
+    coefficients = [5, 0, 9999, 3, 1]
+    values = [sum(c * t**k for k, c in enumerate(coefficients)) % 10007 for t in (1, 2, 3, 4, 7)]
+    found = product(interpolation([1, 2, 3, 4, 7], modulus), modulus.centred(torch.tensor(values))[:, None], modulus)
+    assert modulus.canonical(found)[:, 0].tolist() == coefficients
 
 
 def test_p1_does_not_call_one_of_two_lower_bounds_the_best(predicted):
