@@ -55,8 +55,8 @@ def _never(*_: object) -> bool:
 
 
 class CompiledPeer:
-    """Members with their batches on the device: `run` trains through all batches and returns the losses (step, member)
-    before each step. `fullgraph` says whether the step is one graph."""
+    """Members with their batches on the device: `run` trains through all batches and does not wait for the device.
+    `fullgraph` says whether the step is one graph."""
 
     def __init__(
         self,
@@ -93,15 +93,17 @@ class CompiledPeer:
         for held, start in zip(self._state(), state, strict=True):
             held.copy_(start)
 
-    def run(self, precision: str = "float32") -> Tensor:
+    def run(self, precision: str = "float32") -> None:
         if self._device.type != "cuda":
             self._steps(len(self._batches))
-            return self._losses
+            return
         if precision not in self._graphs:
             self._graphs[precision] = self._captured(precision)
         self._graphs[precision].replay()
-        self._wait()
-        return self._losses
+
+    def losses(self) -> Tensor:
+        """(step, member), before each step of the last block."""
+        return self._losses.cpu()
 
     def _state(self) -> list[Tensor]:
         return [*self._weights.values(), *self._moments[0].values(), *self._moments[1].values(), self._number]

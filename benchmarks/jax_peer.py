@@ -37,7 +37,7 @@ Weights = dict[str, jax.Array]  # by torch's names
 
 class JaxPeer:
     """Members of one net with their batches on the device, compiled for a block of them: `run` trains through all
-    batches and returns the losses (step, member) before each step."""
+    batches, `wait` until that is done, and `losses` (step, member) are those before each step of the last block."""
 
     def __init__(
         self,
@@ -65,10 +65,14 @@ class JaxPeer:
             self._compiled = jax.jit(block, donate_argnums=0).lower(self._state, self._batches).compile()
         self.compile_seconds = time.perf_counter() - started
 
-    def run(self) -> np.ndarray:
-        self._state, found = self._compiled(self._state, self._batches)
+    def run(self) -> None:
+        self._state, self._losses = self._compiled(self._state, self._batches)
+
+    def wait(self) -> None:
         jax.block_until_ready(self._state)
-        return np.asarray(found)
+
+    def losses(self) -> np.ndarray:
+        return np.asarray(self._losses)
 
 
 def _array(values: Tensor) -> np.ndarray:

@@ -27,7 +27,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -95,25 +95,33 @@ def drawn(pairing: Pairing, members: int, device: torch.device) -> list[Batch]:
     return [pairing.task.sample(members, ROWS, length, generator) for _ in range(BLOCK)]
 
 
-def rates(runs: dict[str, Run], device: torch.device, seconds: float) -> tuple[dict[str, list[float]], dict[str, str]]:
+def rates(
+    runs: dict[str, Run], waits: Sequence[Callable[[], None]], device: torch.device, seconds: float
+) -> tuple[dict[str, list[float]], dict[str, str]]:
     """Model-steps per second in seven stretches each, in turns, so that a busy machine slows everyone alike; and what
-    went wrong with those that have none."""
+    went wrong with those that have none. A stretch is so many calls, and nobody waits for the device between them."""
+
+    def spent(name: str, calls: int) -> tuple[int, float]:
+        started = time.perf_counter()
+        done = sum(runs[name]() for _ in range(calls))
+        synchronise(device)
+        for wait in waits:
+            wait()
+        return done, time.perf_counter() - started
+
     errors: dict[str, str] = {}
-    for name, run in runs.items():
+    calls: dict[str, int] = {}
+    for name in runs:
         try:
-            for _ in range(2):
-                run()
+            spent(name, 2)
+            calls[name] = max(1, round(seconds / ROUNDS / spent(name, 1)[1]))
         except Exception as error:
             errors[name] = one_line(error)
-    found: dict[str, list[float]] = {name: [] for name in runs if name not in errors}
+    found: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, stretches in found.items():
-            synchronise(device)
-            started, done = time.perf_counter(), 0
-            while time.perf_counter() - started < seconds / ROUNDS or not done:
-                done += runs[name]()
-                synchronise(device)
-            stretches.append(done / (time.perf_counter() - started))
+            done, took = spent(name, calls[name])
+            stretches.append(done / took)
     return found, errors
 
 
@@ -213,11 +221,13 @@ def compare(
     named = dict(modules[0].named_parameters())
     weights = {n: torch.stack([dict(m.named_parameters())[n].detach() for m in modules]).to(device) for n in named}
     setting = Setting(pairing, weights, batches, RULE, RATES, device, precisions)
+    waits = []
     for peer in peers:
         made = Peer() if peer == "loop" else prepare(peer, setting)
         runs |= made.runs
         row |= made.facts
-    found, errors = rates(runs, device, seconds)
+        waits += made.waits
+    found, errors = rates(runs, waits, device, seconds)
     row |= {f"{name}_error": error for name, error in errors.items()} | dict.fromkeys(errors)
     return row | figures(found)
 

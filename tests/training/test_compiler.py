@@ -104,6 +104,15 @@ def test_what_depends_on_the_data_is_refused_with_its_operation(folder, caplog):
         compile_function(lambda x: x.mul_(float(x.sum())), [torch.ones(3)])
 
 
+def test_an_assertion_without_words_is_told_by_its_place(folder, monkeypatch):
+    def broken(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr(torch._inductor, "standalone_compile", broken)
+    with pytest.raises(CannotCompile, match=r"AssertionError in test_compiler\.py, line \d+"):
+        compile_function(lambda x: x.mul_(2), [torch.ones(3)])
+
+
 def test_a_missing_compiler_is_said_and_training_goes_on(folder, monkeypatch, caplog):
     def missing(*_, **__):
         raise FileNotFoundError(2, "No such file or directory", "g++")

@@ -18,6 +18,7 @@ import platform
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -216,11 +217,13 @@ def _write(path: Path, program: Any) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost cause that says something, in one line."""
+    """The innermost cause in one line: what it says, and where it was raised."""
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     name = type(error).__name__
     if name == "InvalidCxxCompiler" or isinstance(error, FileNotFoundError):
         return "there is no C++ compiler: install g++"
-    return f"{name}: {lines[0][:200]}" if lines else name
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    return f"{name}{place}: {lines[0][:200]}" if lines else f"{name}{place}"
