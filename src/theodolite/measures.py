@@ -25,6 +25,7 @@ _PLACES = {
     "monomial-matchings": "claims.degree.monomial_ranks:measure_monomial_matchings",
     "monomial-ranks": "claims.degree.monomial_ranks:measure_monomial_ranks",
     "part-ranks": "claims.degree.part_ranks:measure_part_ranks",
+    "drawn-function-ranks": "claims.degree.drawn_functions:measure_drawn_function_ranks",
     "random-function-rank": "claims.degree.random_functions:measure_random_function_rank",
     "real-degree-rank": "claims.degree.real_degree_blocks:measure_real_degree_rank",
     "real-degree-training": "claims.degree.real_degree_blocks:measure_real_degree_training",

@@ -79,41 +79,40 @@ def test_p9_fails_only_where_one_rank_stays_and_the_other_grows(square, mean, ou
     assert claims["P9"].decide(losses(square, mean)).outcome == outcome
 
 
-def functions(low: int, high: int | None) -> list[Row]:
-    """White noise is full; the wave has what is asked for; all else is mild."""
-    rows = []
+def functions(very: int, full: int) -> list[Row]:
+    """So many very nonlinear functions, so many of them full; all others are mild and full."""
+    rows, number = [], 0
     for cell in claims["P10"].cells():
         if cell.measure == "certified-full-rank":
-            row: dict[str, Any] = {
-                "points": 24,
-                "full": True,
-                "determinant": "1",
-                "float_rank": 9,
-                "epsilon_ranks": [3],
-            }
-            rows.append(Row(cell, row))
-            continue
-        family, points = cell.config["family"], cell.config["points"][0]
-        very = family == "wave" or (family == "noise" and not cell.config["options"])
-        member: dict[str, Any] = {"nonlinear_share": 1.0, "turns": 500 if very else 3, "exponent": 0.4}
-        ranks: list[Any] = [[9, 9]] * len(cell.config["epsilons"])
-        if very:
-            ranks = [[round(points * white_noise_rank(e)), None] for e in cell.config["epsilons"]]
-        if family == "wave":
-            ranks = [[low, high]] * len(cell.config["epsilons"])
-        member["ranks"] = {str(points): ranks}
-        rows.append(Row(cell, {"members": [member] * 3}))
+            found = {"points": 24, "full": True, "determinant": "1", "float_rank": 9, "epsilon_ranks": [2, 3]}
+        elif cell.measure == "drawn-function-ranks":
+            found = {"functions": []}
+            for _ in range(cell.config["count"]):
+                rank = 128 if number < full or number >= very else 90
+                turns = 10 if number < very else 9.9
+                found["functions"].append(
+                    {"variables": 1, "nonlinear_share": 0.9, "turns": turns, "ranks": [[50, None], [rank, None]]}
+                )
+                number += 1
+        else:
+            ranks = {"128": [[9, 9], [round(128 * white_noise_rank(0.01)), 9]]}
+            found = {"members": [{"exponent": 0.4, "ranks": ranks}] * 3}
+        rows.append(Row(cell, found))
     return rows
 
 
+# Wilson's 95 % interval: 60 of 60 begins at 0.940, 120 of 120 at 0.969; 49 of 60 ends at 0.895, 56 of 60 at 0.974
 @pytest.mark.parametrize(
-    ("low", "high", "outcome"),
-    [(2, 2, "fails"), (240, None, "holds"), (100, None, "undecided"), (2, None, "undecided")],
+    ("very", "full", "outcome"),
+    [(120, 120, "holds"), (60, 60, "undecided"), (60, 56, "undecided"), (60, 49, "fails"), (49, 0, "undecided")],
 )
-def test_p10_fails_where_something_very_nonlinear_has_a_low_rank(low, high, outcome):
-    verdict = claims["P10"].decide(functions(low, high))
+def test_p10_is_decided_by_the_interval_of_the_share(very, full, outcome):
+    verdict = claims["P10"].decide(functions(very, full))
     assert verdict.outcome == outcome
-    assert "has the rank of the quarter circle law" in verdict.detail
+    assert verdict.measured["very nonlinear"] == very
+    assert verdict.measured["full"] == full
+    assert verdict.measured["full without being very nonlinear"] == 240 - very
+    assert verdict.measured["rank of white noise by templates"] == pytest.approx(0.95, abs=0.01)
     assert "do not follow" in verdict.detail  # made up: all exponents are 0.4
 
 

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 
+from theodolite.claims.degree.drawn_functions import KINDS, settings
 from theodolite.claims.degree.random_functions import families, nonlinear_share, rank_exponent, turns
 from theodolite.errors import BadInput
 from theodolite.measures import measure
@@ -19,6 +20,7 @@ CASES = [
     ("field", {"variables": 1, "smoothness": 1.5}),
     ("field", {"variables": 2}),
     ("field", {"variables": 4, "smoothness": 0.5}),
+    ("fourier", {"variables": 2, "scale": 0.05}),
     ("mlp", {"variables": 2, "activation": "relu"}),
     ("tent-of-sum", {}),
     ("tent-product", {}),
@@ -106,6 +108,7 @@ def test_functions_of_known_rank(family, options, rank):
     [
         ("field", {"smoothness": -1}, "smoothness -1"),
         ("field", {"variables": 9}, "9 variables"),
+        ("fourier", {"scale": 0}, "scale 0"),
         ("mlp", {"activation": "sine"}, "'sine' is unknown"),
         ("noise", {"share": 0}, "share 0 of noise"),
         ("feild", {}, "did you mean 'field'"),
@@ -114,3 +117,26 @@ def test_functions_of_known_rank(family, options, rank):
 def test_bad_settings_are_named(family, options, message):
     with pytest.raises(BadInput, match=message):
         drawn(family, **options)
+
+
+def test_random_fourier_series_have_the_gaussian_kernel():
+    """Over many draws E y(x)y(x′) = exp(−|x − x′|²/(2·scale²))."""
+    x = torch.tensor([[0.2, 0.3], [0.25, 0.3], [0.3, 0.4], [0.9, 0.9]], dtype=torch.float64)
+    values = torch.stack([drawn("fourier", seed=seed, scale=0.1, waves=64).at(x) for seed in range(4000)])
+    kernel = torch.exp(-torch.cdist(x, x).square() / (2 * 0.1**2))
+    assert torch.allclose(values.T @ values / len(values), kernel, atol=0.08)
+
+
+def test_settings_are_drawn_evenly_and_the_stream_decides_all():
+    drawn_settings = [settings(torch.Generator().manual_seed(seed)) for seed in range(400)]
+    assert {one["kind"] for one in drawn_settings} == set(KINDS)
+    for kind in KINDS:
+        assert 70 <= sum(one["kind"] == kind for one in drawn_settings) <= 130
+    scales = sorted(one["options"]["scale"] for one in drawn_settings if "scale" in one["options"])
+    assert 0.005 <= scales[0] <= scales[-1] <= 0.3
+    assert scales[len(scales) // 2] == pytest.approx(math.sqrt(0.005 * 0.3), rel=0.4)  # the middle of the logarithms
+    config = {"stream": "a test", "first": 2, "count": 3, "points": 16, "epsilons": [0.1]}
+    three = measure("drawn-function-ranks", config, 0, "cpu")["functions"]
+    (third,) = measure("drawn-function-ranks", {**config, "first": 4, "count": 1}, 1, "cpu")["functions"]
+    assert three[2] == third
+    assert all(0 < one["ranks"][0][0] <= 16 for one in three)

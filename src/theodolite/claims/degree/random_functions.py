@@ -93,6 +93,27 @@ def field(
     return RandomFunction(variables, at, quick, torch.linalg.svdvals(weights))
 
 
+@families.register("fourier")
+def fourier(generator: torch.Generator, variables: int = 1, scale: float = 0.1, waves: int = 512) -> RandomFunction:
+    """Σ √(2/waves)·cos(⟨ω, x⟩ + φ) with normal ω of deviation 1/scale and uniform φ: nearly a Gaussian process whose
+    kernel is e^(−|x − x′|²/(2·scale²)). Each wave has rank 2."""
+    if scale <= 0 or waves < 1:
+        raise BadInput(f"{waves} waves of scale {scale}: use at least one and a positive scale")
+    frequency = torch.randn(2 * variables, waves, generator=generator, dtype=torch.float64) / scale
+    phase = 2 * math.pi * torch.rand(waves, generator=generator, dtype=torch.float64)
+    height = math.sqrt(2 / waves)
+
+    def at(x: Tensor) -> Tensor:
+        return height * torch.cos(x @ frequency.to(x.device) + phase.to(x.device)).sum(-1)
+
+    def quick(a: Tensor, b: Tensor) -> Tensor:
+        left = a @ frequency[:variables].to(a.device)
+        right = b @ frequency[variables:].to(b.device) + phase.to(b.device)
+        return height * (left.cos() @ right.cos().T - left.sin() @ right.sin().T)
+
+    return RandomFunction(variables, at, quick)
+
+
 @families.register("mlp")
 def mlp(
     generator: torch.Generator,
