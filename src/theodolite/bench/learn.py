@@ -23,7 +23,7 @@ from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context, weights_name
 from theodolite.measurement import canonical
 from theodolite.nets.size import parse_budget
-from theodolite.tasks.contract import make_task, tasks
+from theodolite.tasks.contract import make_task, task_kind
 from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, task_sizes
@@ -102,7 +102,7 @@ def learn(
     training, evaluation, saving, running = merged([training, evaluation, saving, running], options)
     nets_, tasks_ = _listed(net), _listed(task)
     for name in tasks_:
-        _ = tasks[name]
+        task_kind(name)
     _positive("seeds", seeds)
     check_precision(training.precision, running.device)
     if saving.keep_weights and running.out is None:

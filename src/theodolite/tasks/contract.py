@@ -81,21 +81,50 @@ class Named:
     version: ClassVar[int]
 
 
+@runtime_checkable
+class Split(Protocol):
+    """A task on data that exist once: `held_out` is the same task on the part that is never trained on."""
+
+    @property
+    def held_out(self) -> Task: ...
+
+
 tasks: Registry[type[Task]] = Registry("task")
+readers: Registry[type[Task]] = Registry("task")  # on data that somebody has, where `tasks` draw their own
 Kind = TypeVar("Kind", bound=Named)
 
 
 @dataclass_transform(frozen_default=True)
 def register(name: str, summary: str, version: int = 1) -> Callable[[type[Kind]], type[Kind]]:
     """Decorator that makes a task, a frozen dataclass, of a class and registers it."""
+    return _registering(tasks, name, summary, version)
 
+
+@dataclass_transform(frozen_default=True)
+def register_reader(name: str, summary: str, version: int = 1) -> Callable[[type[Kind]], type[Kind]]:
+    """As `register`, of a task on data that somebody has."""
+    return _registering(readers, name, summary, version)
+
+
+def _registering(
+    registry: Registry[type[Task]], name: str, summary: str, version: int
+) -> Callable[[type[Kind]], type[Kind]]:
     def add(kind: type[Kind]) -> type[Kind]:
         kind.name, kind.summary, kind.version = name, summary, version
         made = dataclass(frozen=True)(kind)
-        tasks.add(name, cast("type[Task]", made))
+        registry.add(name, cast("type[Task]", made))
         return made
 
     return add
+
+
+def task_kind(name: str) -> type[Task]:
+    return readers[name] if name in readers else tasks[name]
+
+
+def evaluated(task: Task) -> Task:
+    """What a network is scored on: the part that is held out, where there is one."""
+    return task.held_out if isinstance(task, Split) else task
 
 
 def list_tasks() -> list[dict[str, Any]]:
@@ -123,8 +152,8 @@ def list_tasks() -> list[dict[str, Any]]:
 
 def make_task(name: str, arguments: Mapping[str, Any]) -> Task:
     """The registered task with these fields; an unknown field and a value of another type are refused."""
-    kind = tasks[name]
-    defaults = settings(kind())
+    kind = task_kind(name)
+    defaults = {f.name: f.default for f in fields(cast("Any", kind))}
     values = {}
     for argument, value in arguments.items():
         if argument not in defaults:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from theodolite.tasks.contract import Batch, Task
+from theodolite.tasks.contract import Batch, Task, evaluated
 from theodolite.training.program import Program
 from theodolite.training.scoring import finite_members, losses, row_scores
 
@@ -37,8 +37,8 @@ class Evaluation:
 
 
 def evaluate(program: Program, lengths: Sequence[int | None], rows: int, generator: torch.Generator) -> Evaluation:
-    """`rows` fresh rows at every length for every member."""
-    task, members = program.members.pairing.task, len(program.members)
+    """`rows` rows at every length for every member: fresh ones, or of what is held out."""
+    task, members = evaluated(program.members.pairing.task), len(program.members)
     scores, exact = (torch.zeros(members, len(lengths), device=program.device) for _ in range(2))
     loss = torch.zeros(members, device=program.device)
     finite = torch.ones(members, dtype=torch.bool, device=program.device)

@@ -25,6 +25,7 @@ def scores(spec: TaskSpec, status: Status, row: int, trained: Evaluation, unseen
         "status": status,
         "score": spec.score,
         "accuracy": None if diverged else float(trained.mean[row]),
+        "loss": None if diverged else float(trained.loss[row]),
         "unseen": None if diverged or unseen is None else float(unseen.mean[row]),
         "exact": None if diverged else _exact(spec, trained, row),
         "unseen_exact": None if diverged or unseen is None else _exact(spec, unseen, row),
