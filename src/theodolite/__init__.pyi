@@ -6,7 +6,7 @@ from theodolite.bench.settings import Evaluation as Evaluation
 from theodolite.bench.settings import Saving as Saving
 from theodolite.bench.settings import Training as Training
 from theodolite.claims.check import check_claims as check_claims
-from theodolite.claims.contract import list_claims as list_claims
+from theodolite.claims.judge import list_claims as list_claims
 from theodolite.claims.reproduce import reproduce as reproduce
 from theodolite.errors import TheodoliteError as TheodoliteError
 from theodolite.instruments.degree.which_degree import degree as degree

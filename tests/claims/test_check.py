@@ -14,7 +14,8 @@ import pytest
 
 from theodolite.claims.check import check_claims
 from theodolite.claims.comparing import members, scores, trained
-from theodolite.claims.contract import Claim, Verdict, claims
+from theodolite.claims.contract import Claim, claims
+from theodolite.claims.rule import Rule, Verdict
 from theodolite.errors import BadInput, StoreError
 from theodolite.lab.cell import Cell
 from theodolite.lab.store.store import Store
@@ -24,7 +25,8 @@ HELD = """
 import json, os, sys, time
 from pathlib import Path
 from theodolite.claims.check import check_claims
-from theodolite.claims.contract import Claim, Verdict, claims
+from theodolite.claims.contract import Claim, claims
+from theodolite.claims.rule import Rule, Verdict
 from theodolite.lab.cell import Cell
 from theodolite.measures import measures
 
@@ -39,7 +41,8 @@ def decide(rows):
     return Verdict("holds", None, [row["parent"] for row in rows], "")
 
 measures.add("held", held)
-claims.add("X", Claim("X", "s", "p", "r", lambda: [Cell("held", {"number": n}) for n in range(6)], decide))
+rule = Rule("r", lambda: [Cell("held", {"number": n}) for n in range(6)], decide)
+claims.add("X", Claim("X", "s", "q", "p", "theorem", rule))
 if __name__ == "__main__":
     (found,) = check_claims(["X"], out=folder / "store", workers=2)
     print(json.dumps([os.getpid(), found["measured"]]))
@@ -80,6 +83,7 @@ def test_verdicts_and_figures_are_the_same_from_several_processes_and_from_a_sto
     for one in (alone, kept):
         for result in one:
             assert result.pop("seconds") > 0
+            assert result.pop("finished") > result["registered"]
     assert alone == kept
 
 
@@ -96,7 +100,7 @@ def test_members_of_a_claim_are_trained_together_and_kept_one_by_one(tmp_path, m
         good = min(found[1e-2]) >= 0.99 > max(found[1e-9])
         return Verdict("holds" if good else "fails", None, found, "")
 
-    monkeypatch.setitem(claims._items, "X", Claim("X", "s", "p", "r", cells, decide))
+    monkeypatch.setitem(claims._items, "X", Claim("X", "s", "q", "p", "theorem", Rule("r", cells, decide)))
     (first,) = check_claims(["X"], out=tmp_path)
     assert (first["verdict"], first["cells"]) == ("holds", 4)
     with Store(tmp_path, must_exist=True) as store:
@@ -112,15 +116,12 @@ def test_heavy_claims_are_measured_first_and_results_come_in_the_order_asked_for
         return Cell("line-degree", {"net": "self-attention", "shape": shape})
 
     for name, depths, heavy in (("X", (1,), False), ("Y", (2, 3), True)):
-        made = Claim(
-            name,
-            "s",
-            "p",
+        rule = Rule(
             "r",
             lambda depths=depths: [cell(depth) for depth in depths],
             lambda rows: Verdict("holds", None, [row["degree"] for row in rows], ""),
-            heavy=heavy,
         )
+        made = Claim(name, "s", "q", "p", "theorem", rule, heavy=heavy)
         monkeypatch.setitem(claims._items, name, made)
     found = check_claims(["X", "Y"], out=tmp_path)
     assert [(one["id"], one["measured"]) for one in found] == [("X", [3]), ("Y", [9, 27])]

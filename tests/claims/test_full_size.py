@@ -11,11 +11,12 @@ import pytest
 from scipy import stats
 
 from theodolite.claims.check import check_claims
-from theodolite.claims.contract import FullSize, Verdict, claims, judge, ordered
+from theodolite.claims.contract import claims, ordered
 from theodolite.claims.degree import p8_at_full_size as ablation
 from theodolite.claims.degree.ablated import KINDS
 from theodolite.claims.expressivity import g15_g16_at_full_size as hierarchy
 from theodolite.claims.full_size import LEVEL, MEMBERS, STEPS, stages
+from theodolite.claims.rule import Rule, Verdict
 from theodolite.claims.sparsity import s8_at_full_size as blocks
 from theodolite.claims.tables.chomsky_published import SCORES, SOURCE
 from theodolite.claims.tables.sides import Tally, sides
@@ -187,16 +188,6 @@ def test_seeds_are_new_steps_are_equal_and_all_may_grow(name):
     assert len({cell.config["seed"] for cell in cells}) == MEMBERS
 
 
-def test_the_verdict_tells_the_record_of_its_rule():
-    claim = claims["S8"]
-    rows = serial_and_parallel({})
-    told = judge(claim, rows, [])
-    assert told["rule"] == claim.full.rule
-    assert told["record"] == claim.full.record([row.cell for row in rows])
-    assert told["record"] != claim.full.record([row.cell for row in rows[1:]])
-    assert "record" not in judge(claims["T8"], [])
-
-
 def test_a_claim_of_one_size_says_so():
     with pytest.raises(BadInput, match=r"T8 has one size only.*P8, G15, G16, S8"):
         check_claims(["T8"], preset="full")
@@ -218,7 +209,7 @@ def test_the_second_stage_is_asked_for_after_the_first_and_both_are_decided_on(m
         seen.append([row.cell for row in rows])
         return Verdict("holds", 1, 1, "both stages")
 
-    full = FullSize("a rule", lambda: first, further, decide)
+    full = Rule("a rule", lambda: first, decide, further=further)
     monkeypatch.setitem(claims._items, "T8", replace(quick, full=full))
     (told,) = check_claims(["T8"], preset="full")
     assert seen == [first, [*first, *second]]

@@ -33,28 +33,43 @@ def test_check_prints_verdicts(theodolite, out):
     assert "T4 holds" in theodolite("claims", "check", "T4", "--out", out).out
 
 
-def test_the_scoreboard_is_written_as_a_page_and_as_text(theodolite, tmp_path, out):
-    markdown = tmp_path / "claims.md"
-    outcome = theodolite("claims", "check", "T7", "T8", "--markdown", markdown, "--out", out)
+def test_the_scoreboard_is_written_as_a_page(theodolite, out):
+    outcome = theodolite("claims", "check", "T5", "T8", "--out", out)
     assert outcome.code == 0
-    text = markdown.read_text()
-    assert "| T7 | fails | " in text
-    assert "| T8 | holds | " in text
-    assert "2 claims: holds 1, fails 1." in text
     page = (out / "report.html").read_text()
     assert "Theory scoreboard" in page
-    assert "theodolite claims check T7 T8" in page
+    assert "theodolite claims check T5 T8" in page
     assert (out / "store.db").is_file()
-    refused = theodolite("claims", "check", "T8", "--markdown", tmp_path / "nowhere" / "claims.md")
+
+
+def test_verdicts_are_kept_beside_others_and_make_the_page_of_claims(theodolite, tmp_path, out):
+    kept, markdown = tmp_path / "claims.json", tmp_path / "claims.md"
+    for name in ("T8", "T5", "T8"):
+        assert theodolite("claims", "check", name, "--archive", kept, "--out", out).code == 0
+    assert [result["id"] for result in json.loads(kept.read_text())["results"]] == ["T5", "T8"]
+    assert theodolite("claims", "page", kept, "--markdown", markdown).code == 0
+    text = markdown.read_text()
+    assert "| T5 | fails | `" in text
+    assert "| T8 | holds | `" in text
+    assert "claims: holds 1, fails 1, not run " in text
+    assert theodolite("claims", "page", kept).out == text
+    earlier = [{**result, "record": "0" * 16} for result in json.loads(kept.read_text())["results"]]
+    kept.write_text(json.dumps({"results": earlier}))
+    assert "| T8 | not run | `" in theodolite("claims", "page", kept).out, "the verdict of another rule"
+    kept.write_text("[]")
+    refused = theodolite("claims", "page", kept)
+    assert refused.code == 2
+    assert "claims.json' is no file of results" in refused.err
+    refused = theodolite("claims", "check", "T8", "--archive", tmp_path / "nowhere" / "claims.json")
     assert refused.code == 2
     assert "make it first" in refused.err
 
 
 def test_strict_fails_on_a_claim_that_fails(theodolite, out):
-    assert theodolite("claims", "check", "T7", "--out", out).code == 0
-    strict = theodolite("claims", "check", "T7", "--strict", "--out", out)
+    assert theodolite("claims", "check", "T5", "--out", out).code == 0
+    strict = theodolite("claims", "check", "T5", "--strict", "--out", out)
     assert strict.code == 1
-    assert "T7 failed" in strict.err
+    assert "T5 failed" in strict.err
 
 
 def test_which_claims_must_be_said(theodolite):

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from theodolite.bench.plan import location
-from theodolite.claims.contract import Claim, at_full_size, claims, judge, ordered
+from theodolite.claims.contract import Claim, claims, ordered
+from theodolite.claims.judge import judge
 from theodolite.claims.tables.experiment import Preset
 from theodolite.errors import BadInput
 from theodolite.lab.campaign import Listener, Watch
@@ -67,9 +68,9 @@ def check_claims(
         if preset == "quick":
             rows = measured({claim.id: claim.cells() for claim in chosen})
             return [judge(claim, rows[claim.id]) for claim in chosen]
-        sizes = {claim.id: at_full_size(claim) for claim in chosen}
-        first = measured({name: size.cells() for name, size in sizes.items()})
-        second = measured({name: size.further(first[name]) for name, size in sizes.items()})
+        rules = {claim.id: claim.at("full") for claim in chosen}
+        first = measured({name: rule.cells() for name, rule in rules.items()})
+        second = measured({name: rule.further(first[name]) if rule.further else () for name, rule in rules.items()})
         return [judge(claim, first[claim.id], second[claim.id]) for claim in chosen]
 
 

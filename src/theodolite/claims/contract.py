@@ -1,66 +1,62 @@
-"""What a claim is, and the verdict on one from the rows of its cells."""
+"""What a claim is: a statement of a source, in its words, and the registered rule that decides it."""
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
+from theodolite.claims.rule import EXACT, Decide, Rule, Size, Statistics
 from theodolite.errors import BadInput
-from theodolite.lab.cell import Cell, Row
-from theodolite.measurement import canonical
+from theodolite.lab.cell import Cell
 from theodolite.registry import Registry
 
-Outcome = Literal["holds", "fails", "undecided", "not run"]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """`predicted` and `measured` are plain values that belong together; `detail` explains them in a sentence or two."""
-
-    outcome: Outcome
-    predicted: Any
-    measured: Any
-    detail: str
-
-
-Decide = Callable[[Sequence[Row]], Verdict]
-
-
-@dataclass(frozen=True)
-class FullSize:
-    """A claim at the size of its published table: `cells` of a first stage; `further`, given their rows, those of a
-    second and last; `decide` is given the rows of both."""
-
-    rule: str
-    cells: Callable[[], Sequence[Cell]]
-    further: Callable[[Sequence[Row]], Sequence[Cell]]
-    decide: Decide
-
-    def record(self, cells: Sequence[Cell]) -> str:
-        """A hash of the rule and of what is measured first: it changes if one of them does."""
-        text = canonical({"rule": self.rule, "cells": [cell.key for cell in cells]})
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+Kind = Literal["theorem", "bound", "published table", "observation", "conjecture", "hope", "task", "ours"]
+FINDINGS: tuple[Kind, ...] = ("hope", "task", "ours")  # what nobody claims: `not a claim`, and what was found
 
 
 @dataclass(frozen=True)
 class Claim:
-    """`rule` says in words what `decide` computes; it is written before the run, and `changed` records a later change
-    of it or of the cells. A `heavy` claim trains for minutes: the survey leaves it to its full preset, and its cells
-    are run first. `nets`: those of its cells that no registry knows, as `file.py:Name`. `full`: the same claim at the
-    size of its published table, with a rule of its own."""
+    """`statement` says in a sentence what `quote`, the words of the `source`, claim; `kind` is what it is there.
+
+    A `heavy` claim trains for minutes: the survey leaves it to its full preset, and its cells are run first. `nets`:
+    those of its cells that no registry knows, as `file.py:Name`. `full`: the rule at the size of a published table.
+    """
 
     id: str
     statement: str
+    quote: str
     source: str
-    rule: str
-    cells: Callable[[], Sequence[Cell]] = field(repr=False)
-    decide: Decide = field(repr=False)
-    changed: str = ""
+    kind: Kind
+    quick: Rule
     heavy: bool = False
     nets: tuple[str, ...] = ()
-    full: FullSize | None = field(default=None, repr=False)
+    full: Rule | None = None
+
+    @property
+    def rule(self) -> str:
+        return self.quick.words
+
+    @property
+    def cells(self) -> Callable[[], Sequence[Cell]]:
+        return self.quick.cells
+
+    @property
+    def decide(self) -> Decide:
+        return self.quick.decide
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        return ("quick",) if self.full is None else ("quick", "full")
+
+    def at(self, size: Size) -> Rule:
+        if size == "quick":
+            return self.quick
+        if self.full is None:
+            known = ", ".join(c.id for c in ordered() if c.full is not None)
+            raise BadInput(f"{self.id} has one size only: leave out the preset, or name some of {known}")
+        return self.full
 
 
 _HOMES = (
@@ -100,74 +96,29 @@ def claim(
     source: str,
     rule: str,
     cells: Callable[[], Sequence[Cell]],
-    changed: str = "",
+    *,
+    quote: str,
+    kind: Kind,
+    statistics: Statistics = EXACT,
     heavy: bool = False,
     nets: tuple[str, ...] = (),
-    full: FullSize | None = None,
+    full: Rule | None = None,
 ) -> Callable[[Decide], Decide]:
     """Decorator: registers a claim that the function decides."""
 
     def add(decide: Decide) -> Decide:
-        claims.add(id, Claim(id, statement, source, rule, cells, decide, changed, heavy, nets, full))
+        quick = Rule(rule, cells, decide, statistics)
+        claims.add(id, Claim(id, statement, quote, source, kind, quick, heavy, nets, full))
         return decide
 
     return add
 
 
-def outcome(good: bool, decided: bool = True) -> Outcome:
-    return "undecided" if good and not decided else "holds" if good else "fails"
-
-
 def ordered() -> list[Claim]:
     """All claims: source by source, by their numbers there; those of other names come last, as they were registered."""
 
-    def place(claim: Claim) -> tuple[int, int]:
-        source, number = claim.id[0], claim.id[1:]
-        known = source in _SOURCES and number.isdigit()
-        return (_SOURCES.index(source), int(number)) if known else (len(_SOURCES), 0)
+    def place(claim: Claim) -> tuple[int, int, str]:
+        found = re.fullmatch(rf"([{_SOURCES}])(\d+)([a-z]?)", claim.id)
+        return (_SOURCES.index(found[1]), int(found[2]), found[3]) if found else (len(_SOURCES), 0, "")
 
     return sorted((claim for _, claim in claims.items()), key=place)
-
-
-def list_claims() -> list[dict[str, str]]:
-    """Every claim: id, statement, source and the rule it is decided by, at full size too where there is one.
-
-    Examples:
-        >>> [claim["id"] for claim in list_claims()][:3]
-        ['T1', 'T2', 'T3']
-    """
-    return [
-        {"id": c.id, "statement": c.statement, "source": c.source, "rule": c.rule}
-        | ({} if c.full is None else {"rule_at_full_size": c.full.rule})
-        for c in ordered()
-    ]
-
-
-def at_full_size(claim: Claim) -> FullSize:
-    if claim.full is None:
-        known = ", ".join(c.id for c in ordered() if c.full is not None)
-        raise BadInput(f"{claim.id} has one size only: leave out the preset, or name some of {known}")
-    return claim.full
-
-
-def judge(claim: Claim, rows: Sequence[Row], further: Sequence[Row] | None = None) -> dict[str, Any]:
-    """The verdict on the rows of a claim's cells, with what it is about; with rows of a second stage, none perhaps, by
-    the rule at full size."""
-    full = None if further is None else at_full_size(claim)
-    first, rows = rows, [*rows, *(further or ())]
-    broken = [row.error for row in rows if row.error]
-    decide = claim.decide if full is None else full.decide
-    verdict = Verdict("not run", None, None, f"a cell failed: {broken[0]}") if broken else decide(rows)
-    return {
-        "id": claim.id,
-        "verdict": verdict.outcome,
-        "predicted": verdict.predicted,
-        "measured": verdict.measured,
-        "detail": verdict.detail,
-        "statement": claim.statement,
-        "source": claim.source,
-        "rule": claim.rule if full is None else full.rule,
-        **({} if full is None else {"record": full.record([row.cell for row in first])}),
-        "cells": len(rows),
-        "seconds": round(sum(row.facts.get("seconds", 0.0) for row in rows), 3),
-    }

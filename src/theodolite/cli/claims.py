@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 from typer import Argument, Option
@@ -17,7 +18,7 @@ app = typer.Typer(no_args_is_help=True, help="What the sources claim, and what m
 @app.command("list")
 def list_(json: Json = False) -> None:
     """List the claims with the rule each is decided by."""
-    from theodolite.claims.contract import list_claims
+    from theodolite.claims.judge import list_claims
 
     found = list_claims()
     if json:
@@ -29,13 +30,17 @@ def list_(json: Json = False) -> None:
 
     console = Console(highlight=False)
     for claim in found:
-        console.print(f"[bold]{claim['id']}[/bold]  [dim]{claim['source']}[/dim]")
+        console.print(f"[bold]{claim['id']}[/bold]  [dim]{claim['kind']}, {claim['source']}[/dim]")
         console.print(Padding(escape(claim["statement"]), (0, 0, 0, 4)))
-        console.print(Padding(escape(f"Decided by: {claim['rule']}"), (0, 0, 0, 4)), style="dim")
-        if "rule_at_full_size" in claim:
-            console.print(
-                Padding(escape(f"With --preset full: {claim['rule_at_full_size']}"), (0, 0, 0, 4)), style="dim"
+        if claim["quote"]:
+            console.print(Padding(escape(f"“{claim['quote']}”"), (0, 0, 0, 4)))
+        rules = {"Decided by": claim} | ({"With --preset full": claim["full"]} if "full" in claim else {})
+        for title, rule in rules.items():
+            words = (
+                f"{title}: {rule['rule']} Sample: {rule['sample']}. Correction: {rule['correction']}. Stopping: "
+                f"{rule['stopping'].rstrip('.')}. Record: {_record(rule)}."
             )
+            console.print(Padding(escape(words), (0, 0, 0, 4)), style="dim")
 
 
 @app.command("check")
@@ -53,8 +58,9 @@ def check(
     workers: Annotated[
         int | None, Option(min=1, help="Processes side by side; one per core with --all, else this one alone.")
     ] = None,
-    markdown: Annotated[
-        Path | None, Option("--markdown", metavar="FILE", help="Write it as a page of text, such as claims.md.")
+    archive: Annotated[
+        Path | None,
+        Option("--archive", metavar="FILE", help="Keep the verdicts in this JSON file, beside those of other claims."),
     ] = None,
     preset: Annotated[
         str, Option(help="quick, or full for claims with a rule at the size of their table (a GPU run).")
@@ -65,11 +71,11 @@ def check(
 
     With --out the same command again, also after a crash, goes on where it was.
     """
+    from theodolite.claims.archive import keep
     from theodolite.claims.check import check_claims
     from theodolite.claims.tables.experiment import Preset
-    from theodolite.cli.views.claims import claims_page
     from theodolite.errors import BadInput, Finding
-    from theodolite.files import OutputFolder, check_writable, write_text
+    from theodolite.files import OutputFolder, check_writable
     from theodolite.lab.engines.by_name import default_workers
     from theodolite.measurement import finite
     from theodolite.report.page.page import RenderedSection, render_page
@@ -77,8 +83,8 @@ def check(
 
     if bool(ids) == all_:
         raise BadInput("name the claims to check, such as T4, or say --all (and not both)")
-    if markdown is not None:
-        check_writable(markdown)
+    if archive is not None:
+        check_writable(archive)
     folder = None if out is None else OutputFolder(out)
     with progress_bar() as bar:
         results = check_claims(
@@ -92,8 +98,8 @@ def check(
             preset=cast("Preset", preset),
         )
     where = provenance(device, site.engine)
-    if markdown is not None:
-        write_text(markdown, claims_page(results, where["device"], where["date"][:10]))
+    if archive is not None:
+        keep(archive, [{**result, "version": where["theodolite"]} for result in results])
     if folder is not None:
         section = RenderedSection("claims", "Theory scoreboard", scoreboard(results))
         folder.write("report.html", render_page("Theory scoreboard", "claims of the sources", [section], where, ()))
@@ -105,12 +111,37 @@ def check(
         from rich.padding import Padding
 
         console = Console(highlight=False)
-        colour = {"holds": "green", "fails": "red", "undecided": "yellow", "not run": "dim"}
+        colour = {"holds": "green", "fails": "red", "undecided": "yellow", "not run": "dim", "not a claim": "cyan"}
         for r in results:
             console.print(f"[bold]{r['id']}[/bold] [{colour[r['verdict']]}]{r['verdict']}[/]", end=" ")
-            console.print(f"({r['cells']} cells, {r['seconds']:.1f} s)", style="dim")
+            console.print(f"({r['cells']} cells, {r['seconds']:.1f} s; record {_record(r)})", style="dim")
             console.print(Padding(escape(r["statement"]), (0, 0, 0, 4)))
             console.print(Padding(escape(r["detail"]), (0, 0, 0, 4)), style="dim")
     failed = [r["id"] for r in results if r["verdict"] == "fails"]
     if strict and failed:
         raise Finding(f"{', '.join(failed)} failed as measured")
+
+
+@app.command("page")
+def page(
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="Files of `claims check --archive`.")],
+    markdown: Annotated[
+        Path | None, Option("--markdown", metavar="FILE", help="Write the page there instead of printing it.")
+    ] = None,
+) -> None:
+    """Make the page of claims, docs/claims.md, of what is registered and of verdicts that were kept."""
+    from theodolite.claims.archive import read
+    from theodolite.cli.views.claims import claims_page
+    from theodolite.files import check_writable, write_text
+
+    if markdown is not None:
+        check_writable(markdown)
+    text = claims_page(read(files))
+    if markdown is None:
+        typer.echo(text, nl=False)
+    else:
+        write_text(markdown, text)
+
+
+def _record(rule: Mapping[str, Any]) -> str:
+    return f"{rule['record']} since {rule['registered'][:10]}" if rule["registered"] else f"{rule['record']}"

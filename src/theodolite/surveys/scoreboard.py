@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from theodolite.claims.contract import Claim, claims, judge, ordered
+from theodolite.claims.contract import Claim, claims, ordered
+from theodolite.claims.judge import judge
 from theodolite.lab.cell import Cell, Row
 from theodolite.report import Column, Summary, Table
 from theodolite.surveys.candidate import Candidate
@@ -19,12 +20,13 @@ _COLUMNS = (
     Column("agrees", "theory", "holds or fails; a dash where the numbers do not decide", False, "agreement"),
     Column("detail", "what was measured", numeric=False),
     Column("rule", "rule", "fixed before the run", numeric=False),
+    Column("record", "record", "hash of rule, statistics and cells, and since when they are so", numeric=False),
     Column("source", "source", numeric=False),
 )
 _MEANING = (
     "These claims are about theory, not about the networks of this survey: each is a statement of a source with a rule "
     "that was fixed before anything was measured. `fails` is a finding; `undecided` means that the numbers neither "
-    "contradict nor confirm it."
+    "contradict nor confirm it, `not a claim` that the source asks or hopes, or that the statement is ours."
 )
 
 
@@ -61,8 +63,12 @@ def decided(preset: Preset) -> list[Claim]:
 
 def tally(results: Sequence[Mapping[str, Any]]) -> str:
     counts = Counter(result["verdict"] for result in results)
-    found = [verdict for verdict in ("holds", "fails", "undecided", "not run") if counts[verdict]]
-    return f"{len(results)} claims: {', '.join(f'{verdict} {counts[verdict]}' for verdict in found)}."
+    found = [
+        f"{verdict} {counts[verdict]}" for verdict in ("holds", "fails", "undecided", "not run") if counts[verdict]
+    ]
+    asked = counts["not a claim"]
+    said = f"{len(results) - asked} claims: {', '.join(found)}."
+    return said + (f" Beside them {asked} that no source claims: tasks, hopes and findings of ours." if asked else "")
 
 
 def scoreboard(results: Sequence[Mapping[str, Any]]) -> Summary:
@@ -70,7 +76,11 @@ def scoreboard(results: Sequence[Mapping[str, Any]]) -> Summary:
     failed = [f"{r['id']}: {r['statement']}" for r in results if r["verdict"] == "fails"]
     headline = f"Of {tally(results)}" + (f" What fails: {' '.join(failed)}" if failed else "")
     body = [
-        {**{name: r[name] for name in ("id", "statement", "verdict", "detail", "rule", "source")}, "agrees": _mark(r)}
+        {
+            **{name: r[name] for name in ("id", "statement", "verdict", "detail", "rule", "source")},
+            "agrees": _mark(r),
+            "record": f"{r['record']} since {r['registered'][:10]}" if r["registered"] else r["record"],
+        }
         for r in results
     ]
     ids = "--all" if len(results) == len(claims) else " ".join(str(r["id"]) for r in results)

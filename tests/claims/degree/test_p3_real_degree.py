@@ -21,7 +21,9 @@ def rows(rank=None, error=None):
     for cell in CELLS:
         config = cell.config
         if cell.measure == "real-degree-rank":
-            result = {"rank": rank(config["degrees"]), "cap": 5000, "degree": 9, "at_least": False, "parameters": 1}
+            total = math.prod(math.ceil(degree) for degree in config["degrees"])
+            found_rank = {"rank": rank(config["degrees"]), "cap": 5000, "degree": total}
+            result = {**found_rank, "at_least": False, "parameters": 80}
         else:
             own = error(config) if error else 0.2
             errors = [[own * (1 + 0.01 * seed) for seed in range(8)] for _ in config["rates"]]
@@ -39,20 +41,23 @@ def near_e(degrees):
     return abs(sum(degrees) / len(degrees) - math.e) < 0.23 and any(d % 1 for d in degrees)
 
 
-def test_e_must_be_the_best_of_all_degrees_in_every_shape():
-    assert DECIDE(rows()).outcome == "holds"
-    best = lambda degrees: 100 if near_e(degrees) else 200 if len(degrees) == 4 else 50
-    assert DECIDE(rows(best)).outcome == "fails"
-    assert DECIDE(rows(lambda degrees: 100)).outcome == "undecided"
+def test_what_real_degrees_cost_and_reach_is_reported_beside_whole_ones():
+    best = lambda degrees: 100 if near_e(degrees) else 200 if len(degrees) > 3 and any(d % 1 for d in degrees) else 50
+    verdict = DECIDE(rows(best))
+    assert verdict.outcome == "not a claim", "the source asks"
+    for shape in verdict.measured["ranks"]:
+        assert (shape["nearest to e"]["rank"], shape["best"]["rank"], shape["best whole"]["rank"]) == (100, 200, 50)
+        assert shape["best"]["degree"] == math.prod(math.ceil(float(d)) for d in shape["best"]["degrees"].split(", "))
+    assert "(80 parameters, degree 16)" in verdict.detail
 
 
-def test_blocks_of_real_degree_must_train():
+def test_blocks_of_real_degree_that_do_not_train_are_told():
     stuck = lambda bad: rows(error=lambda config: bad if config["power"] == "signed" else 0.2)
-    assert DECIDE(stuck(0.5)).outcome == "holds"
-    assert DECIDE(stuck(0.99)).outcome == "fails"
-    assert DECIDE(stuck(math.nan)).outcome == "fails"
+    assert "Blocks of real degree train" in DECIDE(stuck(0.5)).detail
+    assert "do not all train" in DECIDE(stuck(0.99)).detail
+    assert "do not all train" in DECIDE(stuck(math.nan)).detail
     only_whole = rows(error=lambda config: 0.99 if config["degrees"] == [4, 4] else 0.2)
-    assert DECIDE(only_whole).outcome == "holds"
+    assert "Blocks of real degree train" in DECIDE(only_whole).detail
 
 
 def test_errors_are_compared_with_those_of_whole_degrees_seed_by_seed():

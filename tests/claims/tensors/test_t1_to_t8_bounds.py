@@ -9,7 +9,8 @@ import pytest
 
 from tests.each import each
 from theodolite.claims.check import check_claims
-from theodolite.claims.contract import Claim, Verdict, claims
+from theodolite.claims.contract import Claim, claims
+from theodolite.claims.rule import Rule, Verdict
 from theodolite.errors import BadInput
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.run_cells import run
@@ -86,7 +87,8 @@ def test_a_cell_that_fails_means_not_run(monkeypatch):
     def decide(rows: list[Row]) -> Verdict:
         raise AssertionError("a claim with a broken cell is not decided")
 
-    broken = Claim("X", "s", "p", "r", lambda: [Cell("separation-rank", {"net": "no-such-net", "shape": {}})], decide)
+    rule = Rule("r", lambda: [Cell("separation-rank", {"net": "no-such-net", "shape": {}})], decide)
+    broken = Claim("X", "s", "q", "p", "theorem", rule)
     monkeypatch.setitem(claims._items, "X", broken)
     (row,) = check_claims(["X"])
     assert row["verdict"] == "not run"

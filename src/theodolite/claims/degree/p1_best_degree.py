@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from theodolite.claims.contract import Verdict, claim
+from theodolite.claims.contract import claim
 from theodolite.claims.degree.cases import ATTENTION, CONNECTED, SOURCE, Case, text
+from theodolite.claims.rule import Verdict
 from theodolite.instruments.rank.result import predict
 from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.lab.cell import Cell, Row
@@ -156,9 +157,10 @@ def _p1_cells() -> list[Cell]:
     "family. Undecided else. No sample, hence no correction: a rank once certified is not revised. Reported beside: "
     "where the order turns, d−1 and d+1 matrices a block, every order of mixed blocks.",
     _p1_cells,
-    changed="2026-11-16: one budget of 12 matrices became four, four families became eight, and the verdict follows "
-    "the larger budgets; before, degree 3 failed by having the smaller rank in one family at 12 matrices. The new rule "
-    "was written with the ranks at 12 matrices, two caps at 18 and 24 and the closed form at width 1 known.",
+    quote="d*_ℕ = 3 while d* = e and the optimal building block for the transformer mechanism should be polynomial of "
+    "degree 3 which is exactly the attention mechanism, as long as we assume that it should be polynomial with "
+    "integer degrees.",
+    kind="theorem",
 )
 def _p1(rows: Sequence[Row]) -> Verdict:
     reading = iter(rows)

@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Sequence
 
 from theodolite.claims.comparing import scores
-from theodolite.claims.contract import FullSize, Verdict, outcome
 from theodolite.claims.degree.ablated import KINDS, NET
 from theodolite.claims.full_size import LEVEL, MEMBERS, STAGES, STEPS, decided, stages
 from theodolite.claims.one_setting import MARGIN, TASKS, OneSetting
+from theodolite.claims.rule import Rule, Statistics, Verdict, outcome
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import chance_of_no_lead
 from theodolite.statistics.paired import holm
@@ -80,7 +80,7 @@ def decide(rows: Sequence[Row]) -> Verdict:
     )
 
 
-ABLATION = FullSize(
+ABLATION = Rule(
     f"Five tasks, {MEMBERS} seeds that no earlier run used, equal parameters; layer norms stay. {STAGES} The whole "
     f"Transformer's mean accuracy less that of the one with neither is small if below {MARGIN}, large if above "
     "(Welch, one-sided, ten tests). A large cost counts only where the network with neither has stopped rising: its "
@@ -89,6 +89,11 @@ ABLATION = FullSize(
     "networks. Holds if the cost is small on most tasks and large on none; fails if it is large on one. The curves "
     "over steps are reported.",
     lambda: _COMPARED.cells(list(_COMPARED.tasks), STEPS[0]),
-    further,
     decide,
+    Statistics(
+        f"{MEMBERS} seeds for each of four networks on five tasks",
+        f"Holm over the ten tests of a stage, {100 * LEVEL:g} % a stage",
+        STAGES,
+    ),
+    further,
 )

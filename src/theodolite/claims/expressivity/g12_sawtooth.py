@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from theodolite.claims.contract import EXPRESSIVITY, Verdict, claim, outcome
+from theodolite.claims.contract import EXPRESSIVITY, claim
+from theodolite.claims.rule import Verdict, outcome
 from theodolite.lab.cell import Cell, Row
 from theodolite.theory.sawtooth import (
     RECURRENT_PARAMETERS,
@@ -52,6 +53,8 @@ def _widths(folds: int) -> list[list[int]]:
     "∏ (width + 1). What 2,000 steps of Adam at rate 0.03 reach with 5 seeds is reported "
     "and decides nothing.",
     _cells,
+    quote="Shallow Network: exponential params; Deep Network: linear params; RNN: constant params",
+    kind="theorem",
 )
 def _g12(rows: Sequence[Row]) -> Verdict:
     found = {form: {r.cell.config["folds"]: r for r in rows if r.cell.config.get("form") == form} for form in _FORMS}

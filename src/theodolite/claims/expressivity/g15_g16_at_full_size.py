@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.claims.comparing import members, scores
-from theodolite.claims.contract import FullSize, Verdict, outcome
 from theodolite.claims.full_size import LEVEL, STAGES, STEPS, decided, stages
+from theodolite.claims.rule import Rule, Statistics, Verdict, outcome
 from theodolite.claims.tables import chomsky, universal_transformer
 from theodolite.claims.tables import chomsky_published as hierarchy
 from theodolite.claims.tables import universal_transformer_published as thinkers
@@ -83,7 +83,7 @@ def decide_hierarchy(rows: Sequence[Row]) -> Verdict:
 
 
 _UNSEEN = len(chomsky.UNSEEN["full"])
-HIERARCHY = FullSize(
+HIERARCHY = Rule(
     f"All figures of the paper's own table, {_RUNS} members for each (10 seeds at 3 rates), trained on lengths 1 to "
     f"{hierarchy.LONGEST}, scored on {_UNSEEN} lengths up to {hierarchy.FARTHEST}; solved is {SOLVED} there. {STAGES} "
     "A published success is seen again if a member solves it. A published failure is contradicted if our share that "
@@ -92,8 +92,13 @@ HIERARCHY = FullSize(
     "its networks. Fails if a failure is contradicted; holds if none is and at least half of the figures were decided, "
     "successes and failures among them.",
     hierarchy_cells,
-    further_hierarchy,
     decide_hierarchy,
+    Statistics(
+        f"{_RUNS} members for each published figure",
+        f"Holm over all tests of a stage, {100 * LEVEL:g} % a stage",
+        STAGES,
+    ),
+    further_hierarchy,
 )
 
 
@@ -144,7 +149,7 @@ def decide_thinking(rows: Sequence[Row]) -> Verdict:
 
 
 _SEEDS, _RATES = universal_transformer.TRAINING["full"].seeds, len(universal_transformer.TRAINING["full"].rates)
-THINKING = FullSize(
+THINKING = Rule(
     f"{_SEEDS * _RATES} members for each network ({_SEEDS} seeds at {_RATES} rates), lengths 1 to {thinkers.LONGEST} "
     f"in training, {thinkers.FARTHEST} in the test. {STAGES} For each of three tasks and two rivals, symbols right: "
     "the Universal Transformer's mean is above the rival's, as published, or below it (Welch, one-sided, twelve "
@@ -153,6 +158,11 @@ THINKING = FullSize(
     "more and is not here, falling behind is no contradiction. A task with a pair undecided goes on, all three "
     "networks. Holds if all six pairs agree, fails if one contradicts.",
     thinking_cells,
-    further_thinking,
     decide_thinking,
+    Statistics(
+        f"{_SEEDS * _RATES} members for each of three networks on three tasks",
+        f"Holm over the twelve tests of a stage, {100 * LEVEL:g} % a stage",
+        STAGES,
+    ),
+    further_thinking,
 )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from theodolite.claims.contract import EXPRESSIVITY, Verdict, claim, outcome
+from theodolite.claims.contract import EXPRESSIVITY, claim
+from theodolite.claims.rule import Verdict, outcome
 from theodolite.lab.cell import Cell, Row
 from theodolite.theory import boolean as theory
 
@@ -55,6 +56,9 @@ def _parity_size(basis: str, form: str, n: int) -> tuple[int, int]:
     "n = 2, 3, 4, 6: the linear program is infeasible and its certificate holds in whole numbers. The smallest DNF "
     "has 2^(n−1) terms, proven, for n = 1 … 8.",
     _g9_cells,
+    quote="N-Bit Parity can be solved with iterated XORs; Any Constant-depth Circuit Computing Parity Requires "
+    "Exponential Size",
+    kind="theorem",
 )
 def _g9(rows: Sequence[Row]) -> Verdict:
     gates = [r for r in rows if r.cell.measure == "gates"]
@@ -120,7 +124,9 @@ def _g10_cells() -> list[Cell]:
     "Three machines, compiled for several T, the last of them long enough to halt: outcome and tape equal those of the "
     "machine on all words of up to 6 letters. For T = 4 … 40 the units lie exactly on one polynomial a·T² + b·T + c.",
     _g10_cells,
-    changed="The size was first taken at inputs of 8 symbols; at 3 the parameters follow a polynomial exactly, too.",
+    quote="there exist constants b, c ∈ ℝ₊ such that for every n, there is a graph (V_n, E_n) of size at most c·T(n)² "
+    "+ b such that H_(V_n, E_n, sign) contains F_n",
+    kind="theorem",
 )
 def _g10(rows: Sequence[Row]) -> Verdict:
     circuits = [r for r in rows if r.cell.measure == "random-circuits"]
@@ -171,7 +177,8 @@ def _g11_cells() -> list[Cell]:
     "count the share of functions with at most half of 2^n/n gates is below 1 % from n = 6 to 14 and falls with n. "
     "Threshold units: what some function needs, by counting, at least doubles from n to n + 3 for n = 8 to 11.",
     _g11_cells,
-    changed="That the maxima are 3 and 6 without XOR was added after a first run.",
+    quote="Most Boolean Functions Require Exponential Circuit Complexity; s(n) is exponential in n",
+    kind="theorem",
 )
 def _g11(rows: Sequence[Row]) -> Verdict:
     exact = {
@@ -233,7 +240,8 @@ _MOST = (0, 1, 2, 3, 4, 6, 8, 12)
     "For N = 0 … 12 the smallest automaton has 2N + 1 live states and the list N + 1 words; the automaton and the "
     "grammar of two rules are right on all words of up to 9 letters and all aᵐbᵏ with m, k ≤ N + 2.",
     lambda: [Cell("automaton-size", {"most": n, "length": 9}) for n in _MOST],
-    changed="At first all words of up to 11 letters were looked at, and it held; 9 and the words aᵐbᵏ take less time.",
+    quote="Take aⁿbⁿ, if in practice n ≤ N: Regular Language (N+1 rules), CFG (2 rules)",
+    kind="theorem",
 )
 def _g19(rows: Sequence[Row]) -> Verdict:
     most = [r.cell.config["most"] for r in rows]

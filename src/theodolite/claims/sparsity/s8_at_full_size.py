@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.claims.comparing import scores
-from theodolite.claims.contract import FullSize, Verdict, outcome
 from theodolite.claims.full_size import LEVEL, MEMBERS, STAGES, STEPS, decided, stages
 from theodolite.claims.one_setting import MARGIN, TASKS, OneSetting
+from theodolite.claims.rule import Rule, Statistics, Verdict, outcome
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import chance_of_no_lead, difference_interval
 from theodolite.statistics.paired import holm
@@ -79,13 +79,18 @@ def _told(learnt: Mapping[str, float | int | None]) -> str:
     return f"{learnt['members']}" if step is None else f"{learnt['members']} at {step:,.0f}"
 
 
-BLOCKS = FullSize(
+BLOCKS = Rule(
     f"Four tasks, {MEMBERS} seeds that no earlier run used, equal shapes (a parallel block has one layer norm less), "
     f"accuracy. {STAGES} Alike if two one-sided tests (Welch) put the difference of means within ±{MARGIN}, each at "
     f"{100 * LEVEL:g} %: all tasks must be alike, and a conjunction needs no correction. Apart if it lies outside, "
     "Holm over the tasks. A task that is neither goes on, both blocks. Holds if alike on every task, fails if apart on "
     "one. The steps until a task is learnt are reported.",
     lambda: _COMPARED.cells(list(_COMPARED.tasks), STEPS[0]),
-    further,
     decide,
+    Statistics(
+        f"{MEMBERS} seeds for each of two blocks on four tasks",
+        f"Holm over the tasks for apart, none for alike, which all must be; {100 * LEVEL:g} % a stage",
+        STAGES,
+    ),
+    further,
 )

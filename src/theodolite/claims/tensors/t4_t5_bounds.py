@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from theodolite.claims.contract import Verdict, claim, outcome
+from theodolite.claims.contract import claim
+from theodolite.claims.rule import Verdict, outcome
 from theodolite.claims.tensors.rank_cell import TENSORS, rank_cell
 from theodolite.lab.cell import Cell, Row
 from theodolite.theory.attention import Bounds, attention_bounds
@@ -75,8 +76,8 @@ _T4_RULE = (
         _lower_cell(3, 28, 1, 58),
         _lower_cell(3, 28, 2, 58),
     ],
-    changed="The first shapes had few tokens. Shapes with d or more tokens a side were added, where the cap "
-    "exceeds the upper bound; the verdict did not change.",
+    quote="3^(L−2)·(log₃(d_x − H) + a) ≤ log₃(sep) ≤ (3^L − 1)/2·log₃(d_x + H)",
+    kind="bound",
 )
 def _t4(rows: Sequence[Row]) -> Verdict:
     return _bounds_verdict(rows)
@@ -99,8 +100,8 @@ _T5_WIDTH = 8
         rank_cell("self-attention", {"depth": 3, "width": 2, "heads": 1, "tokens": 6}, repeats=2),
         Cell("growth-certificate", {"width": _T5_WIDTH, "heads": 1, "base": base_depth(_T5_WIDTH)}),
     ],
-    changed="The first shapes had few tokens, and it held on them. Shapes with d or more tokens a side were added, "
-    "where the cap exceeds the upper bound: it was undecided then. A theorem on growth with depth decides it since.",
+    quote="½·d_x·L + b₁ + b₂ ≤ log₃(sep) ≤ 2·d_x·L + c₁ + c₂",
+    kind="bound",
 )
 def _t5(rows: Sequence[Row]) -> Verdict:
     measured, certificate = _bounds_verdict(rows[:-1]), rows[-1]

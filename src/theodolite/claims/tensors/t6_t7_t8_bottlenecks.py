@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from theodolite.claims.contract import Verdict, claim, outcome
+from theodolite.claims.contract import claim
+from theodolite.claims.rule import Verdict, outcome
 from theodolite.claims.tensors.rank_cell import TENSORS, rank_cell
 from theodolite.lab.cell import Cell, Row
 from theodolite.theory.attention import degree, mixing
@@ -24,6 +25,8 @@ from theodolite.theory.heads import heads_that_see_all
         rank_cell("self-attention", {"depth": 2, "width": 4, "tokens": 10, "embedding_rank": r}, repeats=2)
         for r in (1, 2, 3, 4)
     ],
+    quote="A network with a low-rank embedding r < d_x cannot express the operation of a full-rank r = d_x network.",
+    kind="theorem",
 )
 def _t6(rows: Sequence[Row]) -> Verdict:
     predicted = [attention_cap(2, r["shape"]["embedding_rank"], 5, 5) for r in rows]
@@ -61,7 +64,9 @@ def _t7_cells() -> list[Cell]:
     "Fails if some rank with H·d_a > d exceeds the rank with H·d_a = d on the same line (heads at d_a = 1, d_a at one "
     "head). The true form is reported: from how many heads on the cap is reached, and from how many theory says.",
     _t7_cells,
-    changed="The rule also asked that the cap be the same for all; there is one that knows the heads now.",
+    quote="A mid-architecture bottleneck — width caps the internal attention dimension. Upper bound does not depend "
+    "on H.",
+    kind="bound",
 )
 def _t7(rows: Sequence[Row]) -> Verdict:
     along_heads = {r["shape"]["heads"]: r["rank"] for r in rows[:8]}
@@ -123,6 +128,9 @@ def _t8_cells() -> list[Cell]:
     "The degree along a random line is 3^L for L = 1 to 5, and the largest set of tokens with a non-zero "
     "inclusion–exclusion difference has (3^L − 1)/2 + 1 members for L = 1 to 3, one more token being on offer.",
     _t8_cells,
+    quote="y = Σ_(j₁, …, j_C = 1 … N) g^L(x^i, x^(j₁), …, x^(j_C)), where the function g^L is a placeholder which "
+    "integrates C + 1 := (3^L − 1)/2 + 1 different network input vectors",
+    kind="theorem",
 )
 def _t8(rows: Sequence[Row]) -> Verdict:
     depths = [r.cell.config["shape"]["depth"] for r in rows]
