@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tests.each import each
-from theodolite.claims.expressivity.failures.activations import STEPS, Activations, floor, sloped
+from theodolite.claims.expressivity.failures.activations import STEPS, Activations, _network, floor, sloped
 from theodolite.claims.expressivity.failures.activations import run as run_activations
 from theodolite.claims.expressivity.failures.curves import Curves, condition, curve_matrix, curves, moments, neighbours
 from theodolite.claims.expressivity.failures.curves import run as run_curves
@@ -333,7 +333,32 @@ def test_the_floor_is_the_highest_step_below_and_the_slopes_approach_it():
     smooth = sloped(within[None, :, None], flight)[0, :, 0]
     # A sigmoid's tail of a step of 5 reaches into the finer ones beside it.
     np.testing.assert_allclose(smooth.numpy(), STEPS[:-1], atol=0.05)
-    assert bool((sloped(p[..., None], flight)[0, :, 0].diff() >= -1e-9).all())
+    height = np.diff(STEPS)
+    middle = np.array(STEPS[1:]) - height / 20
+    rises = 1 / (1 + np.exp(-50 * np.clip((p[0].numpy()[:, None] - middle) / height, -10, 10)))
+    np.testing.assert_allclose(sloped(p[..., None], flight)[0, :, 0].numpy(), STEPS[0] + rises @ height, atol=2e-5)
+
+
+def test_starts_of_a_target_learn_the_same_examples():
+    """Of three targets with two starts each, every member is the one that is trained alone on its target."""
+    settings = Activations("end to end", seeds=3, starts=2, inputs=7, steps=3)
+    generator = torch.Generator().manual_seed(4)
+    x = torch.randn(3, 5, 7, generator=generator)
+    sizes = [7, 100, 100, 100, 1]
+    weights = {}
+    for number, (a, b) in enumerate(itertools.pairwise(sizes)):
+        weights[f"{number}.weight"] = torch.randn(6, a, b, generator=generator)
+        weights[f"{number}.bias"] = torch.randn(6, 1, b, generator=generator)
+    found = _network(weights, x, settings.variant)
+    for member in range(6):
+        alone = x[member // 2]
+        for number in range(4):
+            alone = alone.relu() if number else alone
+            alone = alone @ weights[f"{number}.weight"][member] + weights[f"{number}.bias"][member]
+        torch.testing.assert_close(found[member], alone, rtol=1e-4, atol=1e-2)
+    shares = run_activations(settings, 0)
+    assert len(shares["quantities"]["share near"]) == 6
+    assert len(shares["details"]["offsets"]) == 3
 
 
 @pytest.mark.parametrize("variant", ["approximation", "end to end", "multi-class", "forward only"])

@@ -96,14 +96,20 @@ def g7(
     ]
 
 
-def g8(approximation: float = 0.03, whole: float = 0.3, classes: float = 0.98, forward: float = 0.99) -> list[Row]:
-    shares = {
-        "approximation": approximation,
-        "end to end": whole,
-        "multi-class": classes,
-        "forward only": forward,
-    }
-    return [activations(name, [share]) for name, share in shares.items()]
+def g8(
+    approximation: float = 0.03, whole: float = 0.3, classes: float = 0.98, forward: float = 0.99, learnt: int = 0
+) -> list[Row]:
+    """20 and 10 draws around these shares; of the approximation so many draws are learnt to 0.75."""
+    shares = {"approximation": approximation, "end to end": whole, "multi-class": classes, "forward only": forward}
+    rows = []
+    for name, share in shares.items():
+        draws, starts = (20, 10) if name in ("approximation", "forward only") else (10, 1)
+        values = [share + 0.01 * (-1) ** draw + 1e-4 * start for draw in range(draws) for start in range(starts)]
+        if name == "approximation":
+            values[: 10 * learnt] = [0.75] * (10 * learnt)
+        details = {"offsets": [0.1] * draws}
+        rows.append(row("failure-activations", name, {"share near": values}, {"starts": starts}, **details))
+    return rows
 
 
 def decided(name: str, rows: Sequence[Row]) -> str:
@@ -142,6 +148,9 @@ def test_a_claim_holds_on_what_the_paper_saw(name, make):
         ("G8", g8(whole=0.7), "fails"),
         ("G8", g8(classes=0.85), "fails"),
         ("G8", g8(forward=0.85), "fails"),
+        ("G8", g8(learnt=8), "fails"),  # by the mean, 0.32, t = 2.8
+        ("G8", g8(learnt=3), "undecided"),  # mean 0.14, t = 0.6
+        ("G8", g8(whole=0.6), "undecided"),
     ],
 )
 def test_the_rules_can_fail(name, rows, expected):
@@ -167,11 +176,23 @@ def test_rows_of_cheap_cells_have_what_the_rules_read():
 
 def test_flat_activations_tell_at_which_offsets_the_approximation_works():
     rows = g8()
-    rows[0] = row("failure-activations", "approximation", {"share near": [0.02, 0.7]}, {}, offsets=[-1.5, 0.25])
-    verdict = claims["G8"].decide(rows)
-    assert verdict.outcome == "fails"
-    assert "at offsets |b| of 0.25, and not at 1.5" in verdict.detail
+    rows[0] = row(
+        "failure-activations", "approximation", {"share near": [0.02, 0.7]}, {"starts": 1}, offsets=[-1.5, 0.25]
+    )
+    assert "at offsets |b| of 0.25, and not at 1.5" in claims["G8"].decide(rows).detail
 
 
 def test_claims_that_train_for_minutes_are_heavy():
     assert {name for name in IDS if claims[name].heavy} == {"G3", "G5", "G6", "G8"}
+
+
+def test_g8_says_that_it_depends_on_the_draw_and_counts_draws_not_starts():
+    verdict = claims["G8"].decide(g8(learnt=3))
+    assert "Approximation depends on the draw: 17 lie below 10% with all their starts, 3 above." in verdict.detail
+    found = verdict.measured["approximation"]
+    assert len(found["by draw"]) == 20
+    values = [0.75] * 3 + [0.03 + 0.01 * (-1) ** draw + 4.5e-4 for draw in range(3, 20)]
+    mean = sum(values) / 20
+    error = (sum((v - mean) ** 2 for v in values) / 19 / 20) ** 0.5
+    assert found["mean"] == pytest.approx(mean)
+    assert found["interval"][1] == pytest.approx(mean + 2.093 * error, abs=1e-3)  # Student's t with 19 degrees

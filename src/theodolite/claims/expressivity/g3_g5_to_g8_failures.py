@@ -8,10 +8,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, get_args
+from typing import Any
+
+from scipy import stats
 
 from theodolite.claims.contract import EXPRESSIVITY, claim
-from theodolite.claims.expressivity.failures.activations import Activations, Variant
+from theodolite.claims.expressivity.failures.activations import Activations
 from theodolite.claims.expressivity.failures.curves import Curves
 from theodolite.claims.expressivity.failures.parity import Parity
 from theodolite.claims.expressivity.failures.remedies import Elimination, Guessing
@@ -20,12 +22,15 @@ from theodolite.claims.expressivity.failures.tuples import Tuples
 from theodolite.claims.rule import Statistics, Verdict, outcome
 from theodolite.claims.tables.failures_published import CONDITION, COVARIANCE, FALL, SIGNAL, figure
 from theodolite.lab.cell import Cell, Row
+from theodolite.statistics.intervals import mean_interval
+from theodolite.statistics.paired import holm
 
 _PAPER = "Shalev-Shwartz et al. 2017, "
 
 
 def _cell(measure: str, settings: Any) -> Cell:
-    return Cell(measure, asdict(settings))
+    """One start a target goes without saying: rows from before there could be more keep their keys."""
+    return Cell(measure, {name: value for name, value in asdict(settings).items() if (name, value) != ("starts", 1)})
 
 
 def _of(rows: Sequence[Row], setting: str) -> dict[str, list[Any]]:
@@ -277,47 +282,101 @@ def _g7(rows: Sequence[Row]) -> Verdict:
 
 # G8 — §5: flat activations
 
+_G8_SHARES: dict[str, tuple[str, float]] = {
+    "approximation": ("below", 0.1),
+    "end to end": ("below", 0.6),
+    "multi-class": ("above", 0.9),
+    "forward only": ("above", 0.9),
+}
+_G8_CELLS = {
+    "approximation": Activations("approximation", seeds=20, starts=10),
+    "end to end": Activations("end to end", seeds=10),
+    "multi-class": Activations("multi-class", seeds=10, steps=1_500),
+    "forward only": Activations("forward only", seeds=20, starts=10),
+}
+
 
 @claim(
     "G8",
     "A flat activation is not learnt through a differentiable approximation, is half learnt end to end, and is learnt "
     "as classes or with a forward-only update.",
     EXPRESSIVITY + f"flat activations ({_PAPER}§5, Fig. 6)",
-    "Share of inputs within 0.5 % of the range of labels, in each of 3 seeds, 10,000 iterations (forward-only 5,000): "
-    "less than 10 % with the approximation, less than 60 % end to end, at least 90 % as classes and forward-only.",
-    lambda: [_cell("failure-activations", Activations(variant, seeds=3)) for variant in get_args(Variant)],
+    "Share of inputs within 0.5 % of the range of labels. Iterations as published, as classes 1,500 of 10,000. A draw "
+    "counts with the mean over its starts. The mean share over the draws lies below 10 % with the approximation, "
+    "below 60 % end to end, above 90 % as classes and forward-only. Fails if one lies clearly on the other side, "
+    "holds if all four lie clearly on theirs, undecided else. Depends on the draw: some draws lie on one side with "
+    "all their starts and some on the other; that is said, whatever the verdict.",
+    lambda: [_cell("failure-activations", settings) for settings in _G8_CELLS.values()],
     quote="3. Optimize an alternative objective (or sometimes random guessing!)",
     kind="published table",
     statistics=Statistics(
-        "3 seeds a variant",
-        "none: every seed must agree",
+        "linear units (approximation, forward-only): 20 draws of the target and its data with 10 starts each; networks "
+        "(end to end, classes), a hundred times as dear: 10 draws with a start each",
+        "Holm over the four two-sided t-tests over draws, at 5 %",
     ),
     heavy=True,
 )
 def _g8(rows: Sequence[Row]) -> Verdict:
-    shares = {row["setting"]: row["quantities"]["share near"] for row in rows}
-    good = (
-        max(shares["approximation"]) < 0.1
-        and max(shares["end to end"]) < 0.6
-        and min(shares["multi-class"]) >= 0.9
-        and min(shares["forward only"]) >= 0.9
-    )
+    starts = {row["setting"]: row.cell.config.get("starts", 1) for row in rows}
+    shares = {row["setting"]: _grouped(row["quantities"]["share near"], starts[row["setting"]]) for row in rows}
+    by_draw = {name: [statistics.fmean(own) for own in groups] for name, groups in shares.items()}
+    tests = {name: _against(values, _G8_SHARES[name][1]) for name, values in by_draw.items()}
+    clear = dict(zip(tests, holm([p for _, p in tests.values()]), strict=True))
+    sides = {name: "below" if mean < _G8_SHARES[name][1] else "above" for name, (mean, _) in tests.items()}
+    right = {name: sides[name] == _G8_SHARES[name][0] for name in tests}
+    torn = {name: found for name, groups in shares.items() if all(found := _sides(groups, _G8_SHARES[name][1]))}
     published = {name: figure("activations", name, "share near") for name in shares}
-    offsets = [abs(b) for b in rows[0]["details"]["offsets"]]
-    learnt = [b for b, share in zip(offsets, shares["approximation"], strict=True) if share >= 0.1]
-    rest = [b for b, share in zip(offsets, shares["approximation"], strict=True) if share < 0.1]
-    drawn = f" The approximation is learnt in part at offsets |b| of {_span(learnt)}, and not at {_span(rest)}: the "
-    drawn += "steps are fine near b, and training starts near 0."
     return Verdict(
-        outcome(good),
+        outcome(
+            not any(clear[name] and not right[name] for name in tests),
+            all(clear[name] and right[name] for name in tests) or any(clear[n] and not right[n] for n in tests),
+        ),
         predicted={name: found.value if found else None for name, found in published.items()},
-        measured=shares,
+        measured={
+            name: {"mean": mean, "interval": mean_interval(by_draw[name]), "p": p, "clear after Holm": clear[name],
+                   "by draw": by_draw[name], "largest spread over starts": max(max(g) - min(g) for g in shares[name])}
+            for name, (mean, p) in tests.items()
+        },
         detail="; ".join(
-            f"{name} {_span(values)} (published {found.value if (found := published[name]) else '–'})"
-            for name, values in shares.items()
+            f"{name} {mean:.2f} on average over {len(by_draw[name])} draws, {_span(by_draw[name])} (published "
+            f"{found.value if (found := published[name]) else '–'}){'' if clear[name] else ', not clear'}"
+            for name, (mean, _) in tests.items()
         )
         + "."
-        + (drawn if learnt and rest else ""),
+        + "".join(
+            f" {name.capitalize()} depends on the draw: {low} lie below {_G8_SHARES[name][1]:.0%} with all their "
+            f"starts, {high} above."
+            for name, (low, high) in torn.items()
+        )
+        + _offsets(rows[0], by_draw["approximation"]),
+    )  # fmt: skip
+
+
+def _grouped(values: Sequence[float], starts: int) -> list[Sequence[float]]:
+    return [values[i : i + starts] for i in range(0, len(values), starts)]
+
+
+def _against(values: Sequence[float], bound: float) -> tuple[float, float]:
+    """The mean, and the two-sided p-value of Student's test against the bound."""
+    if len(set(values)) == 1:
+        return values[0], 1.0 if values[0] == bound else 0.0
+    return statistics.fmean(values), float(stats.ttest_1samp(values, bound).pvalue)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _sides(groups: Sequence[Sequence[float]], bound: float) -> tuple[int, int]:
+    """How many draws lie below the bound and how many above, with all their starts."""
+    return sum(max(own) < bound for own in groups), sum(min(own) > bound for own in groups)
+
+
+def _offsets(row: Row, shares: Sequence[float]) -> str:
+    learnt, rest = [], []
+    for offset, share in zip(row["details"]["offsets"], shares, strict=True):
+        (learnt if share >= _G8_SHARES["approximation"][1] else rest).append(abs(offset))
+    if not learnt or not rest:
+        return ""
+    return (
+        f" The approximation is learnt in part at offsets |b| of {_span(learnt)}, and not at {_span(rest)}: the steps "
+        "are fine near b, and training starts near 0."
     )
 
 

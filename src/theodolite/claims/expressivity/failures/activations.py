@@ -45,10 +45,12 @@ _LAYERS = {
 
 @dataclass(frozen=True)
 class Activations:
-    """Measured on `test` fresh examples; `steps` and `lr` are the variant's own unless given."""
+    """Measured on `test` fresh examples; `steps` and `lr` are the variant's own unless given. Every seed draws a target
+    and its examples, which `starts` networks learn, all from the same ones."""
 
     variant: Variant
     seeds: int = 5
+    starts: int = 1
     steps: int | None = None
     inputs: int = 100
     batch: int = 256
@@ -58,7 +60,7 @@ class Activations:
     def __post_init__(self) -> None:
         if self.variant not in get_args(Variant):
             raise BadInput(f"there is no variant '{self.variant}' here: use {', '.join(get_args(Variant))}")
-        positive(seeds=self.seeds, inputs=self.inputs, batch=self.batch, test=self.test)
+        positive(seeds=self.seeds, starts=self.starts, inputs=self.inputs, batch=self.batch, test=self.test)
         if self.steps is not None:
             positive(steps=self.steps)
 
@@ -69,23 +71,23 @@ class Activations:
 
 def run(settings: Activations, seed: int, device: str | torch.device = "cpu") -> dict[str, Any]:
     generator = torch.Generator(resolve_device(device)).manual_seed(seed)
-    device, members, inputs = generator.device, settings.seeds, settings.inputs
-    variant = settings.variant
-    normal = torch.randn(members, inputs + 1, 1, generator=generator, device=device)
+    device, targets, inputs = generator.device, settings.seeds, settings.inputs
+    variant, members = settings.variant, settings.seeds * settings.starts
+    normal = torch.randn(targets, inputs + 1, 1, generator=generator, device=device)
     direction, offset = normal[:, :inputs], normal[:, inputs:]
-    flight = offset[:, 0] + torch.tensor(STEPS, device=device)
+    steps_of_targets = offset[:, 0] + torch.tensor(STEPS, device=device)
+    flight = _started(steps_of_targets, settings.starts)
     weights: Weights = {}
     for number, size in enumerate(_LAYERS[variant]):
         weights |= affine(str(number), members, inputs if number == 0 else 100, size, generator)
 
     def draw(count: int, batch: int = settings.batch) -> tuple[Tensor, Tensor]:
-        x = torch.randn(count, members, batch, inputs, generator=generator, device=device) / inputs
-        return x, torch.searchsorted(
-            flight.expand(count, -1, -1).contiguous(), (x @ direction + offset)[..., 0], right=True
-        ) - 1
+        x = torch.randn(count, targets, batch, inputs, generator=generator, device=device) / inputs
+        reached = (x @ direction + offset)[..., 0]
+        return x, torch.searchsorted(steps_of_targets.expand(count, -1, -1).contiguous(), reached, right=True) - 1
 
     def loss(weights: Mapping[str, Tensor], batch: tuple[Tensor, ...]) -> Tensor:
-        x, place = batch
+        x, place = batch[0], _started(batch[1], settings.starts)
         output = _network(weights, x, variant)
         if variant == "multi-class":
             return F.cross_entropy(output.mT, place, reduction="none").mean(1)
@@ -102,6 +104,7 @@ def run(settings: Activations, seed: int, device: str | torch.device = "cpu") ->
     )
     with torch.no_grad():
         x, place = (part[0] for part in draw(1, settings.test))
+        place = _started(place, settings.starts)
         label = flight.gather(1, place)
         output = _network(weights, x, variant)
         if variant == "multi-class":
@@ -120,11 +123,21 @@ def run(settings: Activations, seed: int, device: str | torch.device = "cpu") ->
     )
 
 
+def _started(of_targets: Tensor, starts: int) -> Tensor:
+    """(target, …) → (member, …): the members of a target stand together."""
+    return of_targets if starts == 1 else of_targets.repeat_interleave(starts, 0)
+
+
 def _network(weights: Mapping[str, Tensor], x: Tensor, variant: str) -> Tensor:
+    """x is (target, example, input): the members of a target read the same examples."""
     last = len(_LAYERS[variant]) - 1
-    for number in range(last):
-        x = apply(weights, str(number), x).relu()
-    return apply(weights, str(last), x)
+    first, bias = weights["0.weight"], weights["0.bias"]
+    targets, (members, inputs, size) = len(x), first.shape
+    together = first.view(targets, -1, inputs, size).transpose(1, 2).reshape(targets, inputs, -1)
+    x = (x @ together).view(targets, x.shape[1], -1, size).transpose(1, 2).reshape(members, -1, size) + bias
+    for number in range(1, last + 1):
+        x = apply(weights, str(number), x.relu())
+    return x
 
 
 def _activated(p: Tensor, flight: Tensor, variant: str) -> Tensor:
@@ -143,11 +156,16 @@ def floor(p: Tensor, flight: Tensor) -> Tensor:
 
 
 def sloped(p: Tensor, flight: Tensor) -> Tensor:
-    """Steps joined by sigmoids over the last tenth of each."""
-    height = flight.diff(dim=1)[:, None, :]
-    middle = flight[:, None, 1:] - height / (2 * _LAST)
-    rise = torch.sigmoid(_STEEPNESS * _LAST * (p - middle) / height)
-    return flight[:, None, :1] + (rise * height).sum(-1, keepdim=True)
+    """Steps joined by sigmoids over the last tenth of each. Only those of p's own step and of the one below count: the
+    others are 0 or 1 to within 4e-6."""
+    place = (torch.searchsorted(flight, p[..., 0].contiguous(), right=True) - 1).clamp(0, flight.shape[1] - 2)
+    total = 0.0
+    for back in (0, 1):
+        below = (place - back).clamp(min=0)
+        low, height = flight.gather(1, below), (flight.gather(1, below + 1) - flight.gather(1, below))
+        rise = torch.sigmoid(_STEEPNESS * _LAST * (p[..., 0] - low - height * (1 - 1 / (2 * _LAST))) / height)
+        total = low + rise * height if back == 0 else total - torch.where(place > 0, (1 - rise) * height, 0.0)
+    return total[..., None]  # pyright: ignore[reportIndexIssue]
 
 
 def measure_failure_activations(config: Mapping[str, Any], seed: int, device: str) -> dict[str, Any]:
