@@ -80,6 +80,31 @@ LLAVA = {
     **{"vocab_size": 32064, "tie_word_embeddings": False, "projector_hidden_act": "gelu"},
 }
 
+QWEN_7B = {
+    **{"model_type": "qwen", "architectures": ["QWenLMHeadModel"], "auto_map": {"AutoConfig": "c.QWenConfig"}},
+    **{"hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32, "num_attention_heads": 32},
+    **{"kv_channels": 128, "no_bias": True, "vocab_size": 151936, "seq_length": 8192, "tie_word_embeddings": False},
+    **{"max_position_embeddings": 32768, "rotary_emb_base": 10000, "rotary_pct": 1.0, "use_flash_attn": "auto"},
+    **{"use_dynamic_ntk": True, "use_logn_attn": True, "scale_attn_weights": True, "onnx_safe": None},
+}
+QWEN_1_8B = QWEN_7B | {"hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 24}
+QWEN_1_8B |= {"num_attention_heads": 16}
+CHATGLM3 = {
+    **{"model_type": "chatglm", "architectures": ["ChatGLMModel"], "auto_map": {"AutoConfig": "c.ChatGLMConfig"}},
+    **{"hidden_size": 4096, "ffn_hidden_size": 13696, "num_layers": 28, "num_attention_heads": 32, "kv_channels": 128},
+    **{"multi_query_attention": True, "multi_query_group_num": 2, "padded_vocab_size": 65024, "seq_length": 8192},
+    **{"add_bias_linear": False, "add_qkv_bias": True, "rmsnorm": True, "post_layer_norm": True},
+    **{"apply_query_key_layer_scaling": True, "bias_dropout_fusion": True, "original_rope": True},
+    **{"fp32_residual_connection": False, "layernorm_epsilon": 1e-5, "tie_word_embeddings": False},
+}
+# Models whose code is published beside their weights, with the parameters of those.
+OWN_CODE: dict[str, tuple[dict[str, Any], int]] = {
+    "Qwen 7B": (QWEN_7B, 7_721_324_544),
+    "Qwen 1.8B": (QWEN_1_8B, 1_836_828_672),
+    "ChatGLM3 6B": (CHATGLM3, 6_243_584_000),
+    "GLM-4 9B": (CHATGLM3 | {"num_layers": 40, "padded_vocab_size": 151552}, 9_399_951_360),
+}
+
 PUBLISHED: dict[str, tuple[dict[str, Any], float]] = {
     "DBRX": (DBRX, 131.6e9),
     "Llama 4 Scout": (_llama4(16, 1), 107.8e9),

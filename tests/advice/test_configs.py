@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.advice.published import CHATGLM3, OWN_CODE
 from tests.each import each
 from theodolite.advice.building.library import hidden
 from theodolite.advice.catalogue import models
@@ -405,3 +406,16 @@ def test_reading_needs_no_heavy_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("name", "pair"), list(OWN_CODE.items()))
+def test_models_with_code_of_their_own_have_the_parameters_of_their_weights(name, pair):
+    config, params = pair
+    shape = read_config(config, name)
+    assert shape.exact
+    assert shape.params == params
+
+
+def test_the_first_chatglm_is_refused():
+    with pytest.raises(BadInput, match="the first ChatGLM"):
+        read_config(CHATGLM3 | {"inner_hidden_size": 16384, "position_encoding_2d": True}, "it")

@@ -187,3 +187,19 @@ def test_what_is_not_counted_by_hand_is_refused_with_its_constraint_too():
     config |= {"vocab_size": 32000, "tie_word_embeddings": True}
     with pytest.raises(BadInput, match="heads-divide-tp"):
         advise(config, tp=4096)
+
+
+def test_what_is_said_to_stay_stays_and_what_gives_way_is_said():
+    """Eight heads of 128 to a key-value head make steps of 1024: none near 70B lies in the fit's interval."""
+    advice = advise(params="70B", like="llama")
+    assert advice.advised is not None
+    assert advice.advised.shape.head_width == 64
+    like, changed = (next(w for w in advice.warnings if w.startswith(start)) for start in ("Like", "Heads are"))
+    assert "heads of" not in like
+    assert "8 heads to a key-value head" in like
+    assert changed.startswith("Heads are 64 wide and not 128")
+    kept = advise(LLAMA3, params="13B")
+    assert kept.advised is not None
+    assert kept.advised.shape.head_width == 128
+    assert any(w.startswith("Like the configuration: heads of 128, 4 heads to a key-value head") for w in kept.warnings)
+    assert not any(w.startswith("Heads are") for w in kept.warnings)

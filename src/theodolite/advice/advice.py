@@ -18,8 +18,8 @@ from theodolite.advice.fields import VOCAB
 from theodolite.advice.hardware import Hardware
 from theodolite.advice.heads_law import heads_law
 from theodolite.advice.hub import load
+from theodolite.advice.kept import gave_way, stays
 from theodolite.advice.like import like as like_public
-from theodolite.advice.like import stays
 from theodolite.advice.other_networks import WORDS
 from theodolite.advice.recommend import Family, Recommendation, alternatives, fit_for, recommend
 from theodolite.advice.reshaped import Reshaped
@@ -97,12 +97,12 @@ def advise(
     budget = None if params is None else _budget(params)
     if config is None:
         assert budget is not None
-        name, notes = f"{short(budget)} parameters", ()
+        name, model = f"{short(budget)} parameters", None
         if like is not None:
             _language_only(modality, embedding_rank)
             content, public = like_public(like, budget, vocab)
             start = read_config(content, name)
-            chosen, notes = start.modality, (stays(start, public.name),)
+            chosen, model = start.modality, public.name
         else:
             chosen = _modality(modality or "language")
             content = template(chosen, budget, _vocabulary(vocab, chosen), embedding_rank)
@@ -117,14 +117,14 @@ def advise(
         start = read_config(content, name)
         chosen = _modality(modality or start.modality)
         given = start = replace(start, modality=chosen)
-        notes = ()
+        model = None
         if budget is not None:
             reason = _silence(start)
             if reason is not None:
                 raise BadInput(f"{name} cannot be advised at another size, since {reason}: leave out --params")
-            given, notes = None, (stays(start, name),)
+            given, model = None, name
     budget = start.params if budget is None else budget
-    advice = _advise(content, name, start, given, chosen, budget, embedding_rank, context, hardware, notes)
+    advice = _advise(content, name, start, given, chosen, budget, embedding_rank, context, hardware, model)
     if resources is not None and resources.said:
         judged, sizes = advice.judged, shapes_by_size(content, name, start, chosen)
         planned = plan(judged.shape, resources, judged.cost.context, sizes, tensor=tp, pipeline=pp)
@@ -146,7 +146,7 @@ def _advise(
     rank: int | None,
     context: int | None,
     hardware: Hardware,
-    said: tuple[str, ...],
+    model: str | None,
 ) -> Advice:
     tokens = context or min(CONTEXT, start.positions or CONTEXT)
 
@@ -172,7 +172,7 @@ def _advise(
         reason = _silence(given)
         if reason is not None:
             return _counted_only(config, name, modality, rated(given), rank, reason, hardware)
-    fit = fit_for(modality)
+    fit, said = fit_for(modality), ()
     shapes = Reshaped(config, name, start, modality)
     try:
         family = Family.of(start, shapes.near)
@@ -183,7 +183,7 @@ def _advise(
         if hardware.asks and not (kept and not any(broken_by_hardware(config, start, hardware))):
             kept = False
             sharded = fit_to_hardware(config, name, start, modality, family, found, budget, hardware)
-            shapes, others, said = sharded.shapes, sharded.alternatives, (*said, *sharded.notes)
+            shapes, others, said = sharded.shapes, sharded.alternatives, sharded.notes
             found = replace(found, shape=sharded.shape, extrapolated=fit.extrapolates(sharded.shape.depth))
         else:
             others = tuple(shapes.exact(shape) for shape in alternatives(family, budget, found.shape))
@@ -198,6 +198,10 @@ def _advise(
         assert given is not None
         found = replace(found, shape=given)  # nothing to change
     new = found.shape
+    if given is not None or model is not None:  # else heads are the template's
+        said = (*said, *gave_way(start, new, hardware))
+    if model is not None:
+        said = (stays(start, new, model), *said)
     logger.info("the fit meets the budget at depth %.2f and width %.1f", found.fitted_depth, found.fitted_width)
     return Advice(
         name=name,
@@ -210,7 +214,7 @@ def _advise(
         bottlenecks=bottlenecks(given or new, rank),
         left=bottlenecks(new, rank),
         alternatives=tuple(rated(shape) for shape in others),
-        warnings=(*_warnings(given or new, new, modality, found, hardware), *said, *_group_note(start, new, hardware)),
+        warnings=(*_warnings(given or new, new, modality, found, hardware), *said),
         config=dict(config) if kept else shapes.config(new),
         hardware=hardware,
         usage=usage_near(given or new),
@@ -307,17 +311,6 @@ def _warnings(
         which = f"that {hardware} can share" if hardware.asks else "with such heads and groups of them"
         notes.append(f"No shape {which} lies in the interval; the nearest one is given.")
     return tuple(notes)
-
-
-def _group_note(start: ModelShape, new: ModelShape, hardware: Hardware) -> tuple[str, ...]:
-    """Heads that share a key-value head stay as many, or it is said; with constraints of hardware it has been."""
-    before, after = (shape.heads / max(1, shape.key_value_heads) for shape in (start, new))
-    if before == after or hardware.asks or start.key_value_heads == new.key_value_heads == 1:
-        return ()
-    return (
-        f"The advised shape has {after:g} heads to a key-value head and not {before:g}: its {new.heads} heads do not "
-        "come in groups of that size.",
-    )
 
 
 def _loaded(config: str | Path | Mapping[str, Any]) -> tuple[dict[str, Any], str]:

@@ -136,3 +136,42 @@ CLIP_TEXT = Style(
     position_table=0,
     **_BIASED,
 )
+
+
+def qwen(fields: Fields) -> Style:
+    """The first Qwen, whose code is published beside its weights: half of `intermediate_size` is gated by the other."""
+    bias = not fields.flag("no_bias", True)
+    return Style(
+        "QWenLMHeadModel",
+        vocab=151936,
+        positions=32768,
+        mlp_fields=(),
+        mlp_width=fields.size("intermediate_size", 22016) // 2,
+        head_width=fields.optional("kv_channels"),
+        grouped=False,
+        input_bias=True,
+        output_bias=bias,
+        mlp_bias=bias,
+    )
+
+
+def chatglm(fields: Fields) -> Style:
+    """ChatGLM 2 and 3 and GLM-4, whose code is published beside their weights; `ChatGLMModel` has the output layer."""
+    if fields.has("inner_hidden_size", "position_encoding_2d"):
+        raise BadInput(f"{fields.name} is the first ChatGLM, whose blocks are other ones: it is not counted")
+    bias, heads = fields.flag("add_bias_linear", False), fields.size(HEADS)
+    groups = fields.size("multi_query_group_num", 1) if fields.flag("multi_query_attention", False) else heads
+    return Style(
+        "ChatGLMModel",
+        vocab=65024,
+        mlp_width=13696,
+        mlp_fields=("ffn_hidden_size",),
+        head_width=fields.size("kv_channels", 128),
+        key_value_heads=groups,
+        grouped=False,
+        norm_bias=not fields.flag("rmsnorm", True),
+        input_bias=bias or fields.flag("add_qkv_bias", False),
+        output_bias=bias,
+        mlp_bias=bias,
+        final_norm=fields.flag("post_layer_norm", True),
+    )

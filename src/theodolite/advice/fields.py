@@ -18,6 +18,8 @@ MLP_WIDTH = ("intermediate_size", "n_inner", "d_ff", "ffn_dim", "hidden_dim", "f
 VOCAB = ("vocab_size", "n_vocab", "padded_vocab_size")
 POSITIONS = ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len", "n_ctx", "seq_length")
 
+LISTED = "write one whole number, or install a transformers that knows the type, so that lists are counted"
+
 # Sizes above these are typing errors: no model is within a factor of a thousand of them.
 LARGEST_DEPTH = 10**5
 LARGEST_SIZE = 10**9
@@ -127,6 +129,8 @@ class Fields:
     def _checked(self, field: str, value: Any, smallest: int, largest: int) -> int:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
+        if isinstance(value, list):
+            raise BadInput(f"{field} of {self.name} is {reprlib.repr(value)}: {LISTED}")
         if isinstance(value, bool) or not isinstance(value, int) or value < smallest:
             kind = "a positive whole number" if smallest else "a whole number, zero or more"
             raise BadInput(f"{field} of {self.name} is {reprlib.repr(value)}: write {kind}")

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from theodolite.advice.catalogue import PublicModel, models
-from theodolite.advice.shape import ModelShape
 from theodolite.errors import UnknownName
 
 # Which models of the catalogue, and what the configurations there leave out because it has no parameters.
@@ -41,17 +40,3 @@ def like(family: str, budget: int, vocab: int | None = None) -> tuple[dict[str, 
     if vocab is not None:
         config["vocab_size"] = vocab
     return config, nearest
-
-
-def stays(shape: ModelShape, name: str) -> str:
-    """What of a model is kept at another size, in a sentence."""
-    group = shape.heads // max(1, shape.key_value_heads)
-    sharing = f"{group} heads to a key-value head" if group > 1 else "a key-value head for each head"
-    ratio = shape.mlp_width / shape.width
-    kind = f"{shape.experts} experts of {ratio:.3g} times the width, {shape.active_experts} for a token"
-    mlp = kind if shape.experts > 1 else f"an MLP {ratio:.3g} times the width"
-    tables = "one table for input and output" if shape.tied else "two tables for input and output"
-    symbols = "" if shape.vocab is None else f"{shape.vocab:,} symbols and {tables} "
-    return (
-        f"Like {name}: heads of {shape.head_width}, {sharing}, {mlp}, {symbols}stay; depth, width and heads are chosen."
-    )

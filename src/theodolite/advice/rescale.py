@@ -27,7 +27,14 @@ PROPORTIONAL = (
 )
 # Where the MLP is four times the width unless stated otherwise; elsewhere its default is a fixed number.
 FOUR_TIMES = ("gpt2", "gpt_neo", "gptj", "bloom", "falcon")
-MLP_NAME = {"opt": "ffn_dim", "distilbert": "hidden_dim", "t5": "d_ff", "mt5": "d_ff", "umt5": "d_ff"}
+MLP_NAME = {
+    "opt": "ffn_dim",
+    "chatglm": "ffn_hidden_size",
+    "distilbert": "hidden_dim",
+    "t5": "d_ff",
+    "mt5": "d_ff",
+    "umt5": "d_ff",
+}
 # Where key-value heads that are not stated are a fixed number, not as many as heads.
 FIXED_KEY_VALUE_HEADS = (
     "mistral", "mixtral", "qwen2", "qwen3", "qwen2_moe", "qwen3_moe", "gemma", "gemma2", "gemma3_text",

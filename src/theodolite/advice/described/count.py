@@ -11,7 +11,7 @@ from theodolite.advice.described.flat import OTHER_PARTS, Flat, flatten, labelle
 from theodolite.advice.described.formulas import NotStated, evaluate, evaluate_rule
 from theodolite.advice.described.harmless import is_harmless
 from theodolite.advice.described.table import Description
-from theodolite.advice.fields import LARGEST_SIZE
+from theodolite.advice.fields import LARGEST_SIZE, LISTED
 from theodolite.errors import BadInput
 
 _TIED = "tie_word_embeddings"  # brings a table or takes it away, whatever else is stated
@@ -100,6 +100,8 @@ def _checked(field: str, value: Any, name: str, known: Description) -> Any:
         if not isinstance(value, bool):
             raise BadInput(f"{field} of {name} is {reprlib.repr(value)}: write true or false")
         return value
+    if isinstance(value, list):
+        raise BadInput(f"{field} of {name} is {reprlib.repr(value)}: {LISTED}")
     if isinstance(value, float) and value.is_integer() and not isinstance(default, float):
         value = int(value)
     fits = isinstance(value, int | float) if isinstance(default, float) else type(value) is int

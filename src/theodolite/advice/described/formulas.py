@@ -24,9 +24,10 @@ class NotStated(Exception):
 def derived(name: str, fields: Mapping[str, Any]) -> int:
     kind, _, pair = name[1:].partition(":")
     one, two = pair.split("/")
-    if kind in ("head", "floor", "ceil", "grid") and not number(two, fields):
+    a, b = int(number(one, fields)), int(number(two, fields))
+    if kind in ("head", "floor", "ceil", "grid") and not b:
         raise NotStated(two)
-    return _OF_TWO[kind](int(number(one, fields)), int(number(two, fields)))
+    return _OF_TWO[kind](a, b)
 
 
 def number(name: str, fields: Mapping[str, Any]) -> Fraction:

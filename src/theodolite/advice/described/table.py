@@ -1,4 +1,4 @@
-"""The table of descriptions, which `benchmarks/advise_descriptions.py` finds by experiment and checks."""
+"""The table of descriptions, which `benchmarks/advise_descriptions` finds by experiment and checks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,11 @@ def type_of_class(name: str) -> str | None:
 
 @cache
 def _description(model_type: str) -> Description:
-    entry = _table()[model_type]
+    return read_entry(model_type, _table()[model_type])
+
+
+def read_entry(model_type: str, entry: Mapping[str, Any]) -> Description:
+    """An entry of the table."""
     terms = tuple(Term(*term) for term in entry["terms"])
     used = {field for term in terms for field in (*term.when, *_fields(term.formula))}
     return Description(
