@@ -82,7 +82,7 @@ def test_an_upper_bound_that_is_refuted_is_not_shown_as_one(theodolite):
     told = " ".join(theodolite("rank", *shape).out.split())
     assert "55,206 ≤ rank (Theorem 7.2" in told
     assert "its upper half is false here" in told
-    assert "docs/exact-rank.md" in told
+    assert "docs/paper.md" in told
 
 
 def test_other_names_for_an_argument_and_args_beyond_the_options(theodolite):

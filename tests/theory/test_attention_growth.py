@@ -16,8 +16,10 @@ from theodolite.instruments.rank.separation import separation_rank
 from theodolite.theory.attention import attention_bounds, theorem_7_2
 from theodolite.theory.attention_growth import (
     base_depth,
+    few_tokens_lower_bound,
     growth_lower_bound,
     growth_lower_bound_log3,
+    proven_log3,
     refuted_depth,
     standing_bounds,
     upper_refuted,
@@ -95,7 +97,7 @@ def test_the_published_upper_bound_is_passed_from_width_4_on() -> None:
             assert growth_lower_bound(depth, width) > published
         before = theorem_7_2(depth - 1, width, 1).upper_log3
         assert before is not None
-        assert growth_lower_bound_log3(depth - 1, width) <= before
+        assert proven_log3(depth - 1, width) <= before
 
 
 @pytest.mark.parametrize("width", [2, 3, 4, 5, 8])
@@ -133,7 +135,8 @@ def test_a_refuted_upper_bound_is_not_given_and_the_reason_says_what_is_proven()
         published = attention_bounds(depth, 8, 1).upper
         assert published is not None
         for tokens in (2, 5, 8, 40):
-            beaten = growth_lower_bound(depth, min(8, tokens)) > published
+            few = (few_tokens_lower_bound(depth, 8, fewer) for fewer in range(1, min(8, tokens + 1)))
+            beaten = max(*few, growth_lower_bound(depth, min(8, tokens))) > published
             assert upper_refuted(depth, 8, tokens) == beaten
             found = standing_bounds(depth, 8, 2, tokens)
             assert found.lower == attention_bounds(depth, 8, 2).lower

@@ -2,7 +2,7 @@
 
 import math
 import random
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import pytest
 from hypothesis import given
@@ -197,3 +197,12 @@ def test_multihomogeneous():
     assert multihomogeneous_cap([0], [7, 7], 3) == 1
     with pytest.raises(OutsideDomain, match="features = 0"):
         multihomogeneous_cap([1], [1], 0)
+
+
+def test_the_cap_is_below_the_upper_half_of_theorem_7_1_at_every_depth():
+    """docs/paper.md, Theorem 3: cap ≤ 1 + d + … + d^C ≤ (d+1)^C, with any number of tokens, beyond L < log3 d too."""
+    for depth, width, n, m in product((1, 2, 3), range(1, 7), (1, 2, 6), (1, 3, 6)):
+        total = hops(depth)
+        cap = attention_cap(depth, width, n, m)
+        assert cap <= sum(width**j for j in range(total + 1)) <= (width + 1) ** total
+    assert attention_cap(1, 5, 9, 9) == 6  # attained at depth 1

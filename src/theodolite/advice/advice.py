@@ -32,7 +32,7 @@ from theodolite.advice.template import BYTE_VOCAB, template
 from theodolite.advice.usage import usage_near
 from theodolite.errors import BadInput
 from theodolite.theory.attention import attention_bounds
-from theodolite.theory.attention_growth import growth_lower_bound_log3, upper_refuted
+from theodolite.theory.attention_growth import proven_log3, upper_refuted
 from theodolite.theory.cap import attention_cap_log3
 from theodolite.theory.domain import parse_budget
 from theodolite.theory.shapes import FITTED_DEPTHS, Fit, boundary_depth, dense_parameters, fitted_depth
@@ -156,14 +156,14 @@ def _advise(
         bounds = attention_bounds(shape.depth, shape.width, shape.heads)
         inputs = input_rank(shape, rank)
         full = inputs is None or inputs >= shape.width
-        space = min(shape.width, inputs or shape.width, max(1, (shape.positions or 2 * shape.width) // 2))
+        side = None if shape.positions is None else max(1, shape.positions // 2)
         return Rated(
             shape,
             cost(shape, tokens),
             lower_log3=bounds.lower_log3 if full else None,
             published_upper_log3=bounds.upper_log3,
-            upper_refuted=upper_refuted(shape.depth, shape.width, space),
-            growth_log3=growth_lower_bound_log3(shape.depth, space),
+            upper_refuted=upper_refuted(shape.depth, shape.width, side, inputs),
+            growth_log3=proven_log3(shape.depth, shape.width, side, inputs),
             cap_log3=attention_cap_log3(shape.depth, shape.width, inputs),
             input_rank=None if full else inputs,
         )

@@ -1,14 +1,21 @@
 """How fast the separation rank of self-attention grows with depth: proven from below, for almost all weights.
 
-Theorem (docs/exact-rank.md). With d ≥ 2 tokens a side or more and D = d(d+1)/2, log₃ sep = D·L + O_d(1). The lower
-half: if for some depth L₀ the form q(S) = aᵀF S Fᵀa, F the network's matrix at depth L₀, of degree e = 3^L₀, vanishes
+With t tokens a side, log₃ sep = δ·L + O_d(1), δ being the number of dimensions through which S_A = Σ x xᵀ over one side
+runs: D = d(d+1)/2 from d tokens on, dt − t(t−1)/2 for fewer. Theorems and proofs: docs/paper.md. The lower halves:
+
+t ≥ d. If for some depth L₀ the form q(S) = aᵀF S Fᵀa, F the network's matrix at depth L₀, of degree e = 3^L₀, vanishes
 at a point where its Hessian is regular, then for all L > L₀
 
     sep ≥ 2·binom(D+k−1, D) + (m+1)·binom(D+k−1, k),     k = (3^(L−L₀) − 1)/2,   m = k(e − 2) + (e − 1)/2.
 
-One head of full width has such a point as soon as 3^L₀ > d (proven for every d ≥ 2; at d = 1 the bound is the rank
-itself); other shapes are certified one by one (`instruments.growth`). The bound contradicts the upper half of Theorem
-7.2 for every d ≥ 4 and large L.
+One head of full width has such a point as soon as 3^L₀ > d; other shapes are certified one by one
+(`claims.tensors.growth_certificate`).
+
+t < d. One head of full width has sep ≥ binom(δ+k, k) for L > L₀ as soon as 3^L₀ > min(d, 2t); so have heads of width 2t
+and more with H·d_a ≥ d, for d ≥ 2t and 3^(L₀−1) > 2t.
+
+These bounds contradict the upper half of Theorem 7.2 for large L where δ > 2d + 1: d ≥ 5 with 6 tokens or more, and
+d = 4 with 8 or more.
 """
 
 from __future__ import annotations
@@ -16,6 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from theodolite.errors import OutsideDomain
 from theodolite.theory.attention import Bounds, attention_bounds, hops, theorem_7_2
 from theodolite.theory.cap import log_binomial
 from theodolite.theory.domain import whole
@@ -54,27 +62,69 @@ def growth_lower_bound_log3(depth: int, width: int, base: int | None = None) -> 
     return (high + math.log(math.exp(ends - high) + math.exp(middle - high))) / math.log(3)
 
 
-def refuted_depth(width: int, base: int | None = None, deepest: int = 200) -> int | None:
-    """The least depth at which the theorem's bound lies above the upper bound of Theorem 7.2; None for d ≤ 3."""
-    if width * (width + 1) // 2 <= 2 * width + 1:  # the published bound grows as fast, or faster
+def growth_exponent(width: int, tokens: int | None = None) -> int:
+    """δ, by which log₃ sep grows a layer: the dimension of the symmetric d × d matrices of rank at most `tokens`.
+
+    Numbers of tokens left out are large ones.
+    """
+    t = whole("width", width) if tokens is None else min(width, whole("tokens", tokens))
+    return width * t - t * (t - 1) // 2
+
+
+def few_tokens_lower_bound(depth: int, width: int, tokens: int, base: int | None = None) -> int:
+    """binom(δ+k, k), a whole number, for fewer than `width` tokens a side; 1 for depths up to the base depth."""
+    exponent, k = _few(depth, width, tokens, base)
+    return math.comb(exponent + k, k)
+
+
+def proven_log3(depth: int, width: int, tokens: int | None = None, space: int | None = None) -> float:
+    """log₃ of the rank that one head of full width is proven to have at least, with this many tokens a side.
+
+    The larger of both theorems, for these tokens or fewer (the others 0): fewer need less base depth. Numbers of tokens
+    left out are large ones. `space` is the dimension that holds all tokens, where it is below the width: weights that
+    act on it alone make it the width, and so do tokens in as many dimensions as there are of them.
+    """
+    width = min(whole("width", width), width if space is None else whole("space", space))
+    t = width if tokens is None else min(width, whole("tokens", tokens))
+    steps = [3**base for base in range(1, base_depth(2 * t) + 1)]
+    bounds = [growth_lower_bound_log3(depth, r) for r in {min(t, step - 1) for step in steps}]
+    for few in {min(t, width - 1, size) for size in (t, *(step // 2 for step in steps))} - {0}:
+        exponent, k = _few(depth, width, few, None)
+        bounds.append(log_binomial(exponent, k) / math.log(3))
+    return max(bounds)
+
+
+def refuted_depth(width: int, tokens: int | None = None, base: int | None = None, deepest: int = 200) -> int | None:
+    """The least depth at which what is proven lies above the upper bound of Theorem 7.2; None if there is none.
+
+    `tokens` a side, large if left out. None exactly if δ ≤ 2d + 1 (or nothing was found up to `deepest`): for d ≤ 3,
+    for one or two tokens a side, and for d = 4 with three.
+
+    Parameters:
+        base: another L₀ than that of one head, from a certificate or Theorem 2 (b); these tokens and not fewer.
+    """
+    if growth_exponent(width, tokens) <= 2 * width + 1:  # the published bound grows as fast, or faster
         return None
-    start = base_depth(width) if base is None else base
-    for depth in range(start + 1, deepest + 1):
-        if growth_lower_bound_log3(depth, width, base) > _published(depth, width):
+    for depth in range(2, deepest + 1):
+        if 3**depth <= width:
+            continue
+        if base is None:
+            proven = proven_log3(depth, width, tokens)
+        elif tokens is None or tokens >= width:
+            proven = growth_lower_bound_log3(depth, width, base)
+        else:
+            exponent, k = _few(depth, width, tokens, base)
+            proven = log_binomial(exponent, k) / math.log(3)
+        if proven > _published(depth, width):
             return depth
     return None
 
 
-def upper_refuted(depth: int, width: int, tokens: int | None = None) -> bool:
-    """Whether one head of full width has more rank than Theorem 7.2 allows, with this many tokens a side.
-
-    Numbers of tokens left out are large ones. Fewer than the width span as many dimensions as they are, and weights
-    that act on these give the theorem with their number for the width.
-    """
+def upper_refuted(depth: int, width: int, tokens: int | None = None, space: int | None = None) -> bool:
+    """Whether one head of full width has more rank than Theorem 7.2 allows; tokens and space as in `proven_log3`."""
     if 3 ** whole("depth", depth) <= whole("width", width):  # Theorem 7.1, or none
         return False
-    space = width if tokens is None else min(width, whole("tokens", tokens))
-    return growth_lower_bound_log3(depth, space) > _published(depth, width)
+    return proven_log3(depth, width, tokens, space) > _published(depth, width)
 
 
 def standing_bounds(depth: int, width: int, heads: int, tokens: int | None = None) -> Bounds:
@@ -82,8 +132,8 @@ def standing_bounds(depth: int, width: int, heads: int, tokens: int | None = Non
     bounds = attention_bounds(depth, width, heads)
     if heads > width or not upper_refuted(depth, width, tokens):
         return bounds
-    proven = math.floor(growth_lower_bound_log3(depth, width if tokens is None else min(width, tokens)))
-    why = f"its upper half is false here: one head of full width has rank at least 3^{proven}, see docs/exact-rank.md"
+    proven = math.floor(proven_log3(depth, width, tokens))
+    why = f"its upper half is false here: one head of full width has rank at least 3^{proven}, see docs/paper.md"
     return replace(bounds, upper_log3=None, upper=None, reason=f"{bounds.reason}; {why}")
 
 
@@ -98,3 +148,15 @@ def _sizes(depth: int, width: int, base: int | None) -> tuple[int, int, int]:
     start = base_depth(width) if base is None else whole("base", base)
     k = hops(depth - start) if depth > start else 0
     return width * (width + 1) // 2, k, k * (3**start - 2) + hops(start)
+
+
+def _few(depth: int, width: int, tokens: int, base: int | None) -> tuple[int, int]:
+    """δ and k of the theorem for few tokens."""
+    whole("depth", depth)
+    if whole("tokens", tokens) >= whole("width", width):
+        raise OutsideDomain(
+            f"tokens = {tokens} is outside the domain: the theorem for few tokens speaks of fewer than width = {width} "
+            "a side, ask growth_lower_bound"
+        )
+    start = base_depth(min(width, 2 * tokens)) if base is None else whole("base", base)
+    return growth_exponent(width, tokens), hops(depth - start) if depth > start else 0

@@ -2,7 +2,7 @@
 
 F is the network's matrix at a base depth L₀ with drawn weights (Lemma 1 of docs/cap.md). Such a point, and a gradient
 that is not 0 there, lift to the p-adic numbers by Hensel's lemma, and so to a point over a field of characteristic 0
-with the same property: the premise of the theorem in docs/exact-rank.md, proven for this shape by computation. Numbers
+with the same property: the premise of the theorem in docs/paper.md, proven for this shape by computation. Numbers
 are hyper-dual: 1, ε₁, ε₂, ε₁ε₂ with ε² = 0, whose last part is the second derivative, exactly.
 """
 

@@ -105,7 +105,7 @@ _T5_WIDTH = 8
 )
 def _t5(rows: Sequence[Row]) -> Verdict:
     measured, certificate = _bounds_verdict(rows[:-1]), rows[-1]
-    depth = refuted_depth(_T5_WIDTH, certificate["base"])
+    depth = refuted_depth(_T5_WIDTH, base=certificate["base"])
     if not certificate["certified"] or depth is None:
         return measured
     proven, published = growth_lower_bound(depth, _T5_WIDTH, certificate["base"]), _upper(depth, _T5_WIDTH)
