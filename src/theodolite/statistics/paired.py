@@ -36,6 +36,20 @@ def error_ratio(log_errors: Sequence[float], rival: Sequence[float]) -> ErrorRat
     return ErrorRatio(ratio, (math.exp(low), math.exp(high)), float(test.pvalue))  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def against(values: Sequence[float], bound: float) -> tuple[float, float]:
+    """The mean, and the two-sided p-value of Student's test of it against a bound.
+
+    Examples:
+        >>> mean, p = against([1.0, 2.0, 3.0], 2.0)
+        >>> mean, round(p, 3)
+        (2.0, 1.0)
+    """
+    mean = statistics.fmean(values)
+    if max(values) == min(values):
+        return mean, 1.0 if mean == bound else 0.0
+    return mean, float(stats.ttest_1samp(values, bound).pvalue)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
     """Which differ from chance when all are tested at this level together: in order, each against the level over the
     number of those left."""

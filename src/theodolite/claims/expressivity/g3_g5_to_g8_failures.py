@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from scipy import stats
-
 from theodolite.claims.contract import EXPRESSIVITY, claim
 from theodolite.claims.expressivity.failures.activations import Activations
 from theodolite.claims.expressivity.failures.curves import Curves
@@ -23,7 +21,7 @@ from theodolite.claims.rule import Statistics, Verdict, outcome
 from theodolite.claims.tables.failures_published import CONDITION, COVARIANCE, FALL, SIGNAL, figure
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import mean_interval
-from theodolite.statistics.paired import holm
+from theodolite.statistics.paired import against, holm
 
 _PAPER = "Shalev-Shwartz et al. 2017, "
 
@@ -320,7 +318,7 @@ def _g8(rows: Sequence[Row]) -> Verdict:
     starts = {row["setting"]: row.cell.config.get("starts", 1) for row in rows}
     shares = {row["setting"]: _grouped(row["quantities"]["share near"], starts[row["setting"]]) for row in rows}
     by_draw = {name: [statistics.fmean(own) for own in groups] for name, groups in shares.items()}
-    tests = {name: _against(values, _G8_SHARES[name][1]) for name, values in by_draw.items()}
+    tests = {name: against(values, _G8_SHARES[name][1]) for name, values in by_draw.items()}
     clear = dict(zip(tests, holm([p for _, p in tests.values()]), strict=True))
     sides = {name: "below" if mean < _G8_SHARES[name][1] else "above" for name, (mean, _) in tests.items()}
     right = {name: sides[name] == _G8_SHARES[name][0] for name in tests}
@@ -354,13 +352,6 @@ def _g8(rows: Sequence[Row]) -> Verdict:
 
 def _grouped(values: Sequence[float], starts: int) -> list[Sequence[float]]:
     return [values[i : i + starts] for i in range(0, len(values), starts)]
-
-
-def _against(values: Sequence[float], bound: float) -> tuple[float, float]:
-    """The mean, and the two-sided p-value of Student's test against the bound."""
-    if len(set(values)) == 1:
-        return values[0], 1.0 if values[0] == bound else 0.0
-    return statistics.fmean(values), float(stats.ttest_1samp(values, bound).pvalue)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _sides(groups: Sequence[Sequence[float]], bound: float) -> tuple[int, int]:
