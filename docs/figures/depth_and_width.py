@@ -7,6 +7,7 @@ width 768; log₃ of the rank in units of an eighth of them, the limit of many l
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import matplotlib.pyplot as plt
 from style import BLUE, GREY, ORANGE, headings, save
@@ -50,7 +51,7 @@ def main() -> None:
     save(figure, __file__)
 
 
-_BESIDE = {"textcoords": "offset points"}
+_BESIDE: dict[str, Any] = {"textcoords": "offset points"}
 
 
 if __name__ == "__main__":
