@@ -21,6 +21,7 @@ FOUNDATION = (
     "files",
     "graphs",
     "version",
+    "standalone_verifier",
 )
 ORDER = [
     FOUNDATION,

@@ -5,6 +5,7 @@ from theodolite.bench.runs import runs as runs
 from theodolite.bench.settings import Evaluation as Evaluation
 from theodolite.bench.settings import Saving as Saving
 from theodolite.bench.settings import Training as Training
+from theodolite.claims.certificates import verify as verify
 from theodolite.claims.check import check_claims as check_claims
 from theodolite.claims.judge import list_claims as list_claims
 from theodolite.claims.reproduce import reproduce as reproduce
@@ -12,7 +13,6 @@ from theodolite.errors import TheodoliteError as TheodoliteError
 from theodolite.instruments.degree.which_degree import degree as degree
 from theodolite.instruments.fixed_points.fixed_points import fixed_points as fixed_points
 from theodolite.instruments.gradient.signal import signal as signal
-from theodolite.instruments.rank.certificate import verify as verify
 from theodolite.instruments.rank.separation import separation_rank as rank
 from theodolite.lab.engines.by_name import Cluster as Cluster
 from theodolite.lab.running import Running as Running

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from theodolite.errors import BadInput
 
@@ -77,16 +75,3 @@ def check_writable(path: str | Path) -> None:
         raise BadInput(f"the folder '{target.parent}' is not there: make it first, or choose another place")
     if not os.access(target.parent, os.W_OK):
         raise BadInput(f"the folder '{target.parent}' cannot be written: choose another place")
-
-
-def read_json(path: str | Path, what: str) -> Any:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise BadInput(f"there is no file '{path}': give the path of {what}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"'{path}' cannot be read ({error}): give the path of {what}") from error
-    try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise BadInput(f"'{path}' is not {what}, or it is truncated ({error})") from error

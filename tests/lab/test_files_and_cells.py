@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
 from theodolite.errors import BadInput
-from theodolite.files import OutputFolder, check_writable, read_json, write_text
+from theodolite.files import OutputFolder, check_writable, write_text
 from theodolite.lab.cell import Cell
 from theodolite.lab.run_cells import run
 
@@ -81,14 +80,3 @@ def test_places_that_cannot_be_written_are_refused_at_once(tmp_path):
         tmp_path.chmod(0o500)
         with pytest.raises(BadInput, match="cannot be written"):
             check_writable(tmp_path / "file")
-
-
-def test_reading(tmp_path):
-    good = tmp_path / "good.json"
-    good.write_text(json.dumps({"a": 1}))
-    assert read_json(good, "a test") == {"a": 1}
-    deep = tmp_path / "deep.json"
-    deep.write_text("[" * 100_000)
-    for path, words in ((tmp_path / "none", "no file"), (tmp_path, "cannot be read"), (deep, "truncated")):
-        with pytest.raises(BadInput, match=words):
-            read_json(path, "a test")

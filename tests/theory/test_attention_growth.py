@@ -115,7 +115,7 @@ def test_a_narrow_head_reads_too_little_to_be_certified() -> None:
 
 
 def test_hyper_dual_second_derivatives_are_those_of_computer_algebra() -> None:
-    form = _Form.draw(2, 2, 1, 1, np.random.default_rng(3))
+    form = _Form.drawn(2, 2, 1, 1, PRIME, seed=3)
     names = sympy.symbols("s00 s01 s11")
     s = sympy.Matrix([[names[0], names[1]], [names[1], names[2]]])
     (a, b), row = form.layers[0], sympy.Matrix(form.vector.tolist())

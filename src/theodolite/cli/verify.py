@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -15,29 +16,73 @@ from theodolite.cli.options import print_json, progress_bar
 @grouped
 def verify(
     output: Computing,
-    file: Annotated[Path, Argument(metavar="FILE", help="A certificate written by 'theodolite rank'.")],
+    paths: Annotated[
+        list[Path], Argument(metavar="FILE…", help="Certificates; in a .jsonl file one a line; folders of both.")
+    ],
     net: Annotated[str | None, Option("--net", help="file.py:Name, for a certificate about a net of your own.")] = None,
     device: Device = "cpu",
 ) -> None:
-    """Check a certificate of a separation rank: exit 0 if it proves its lower bound, 1 if it is refused."""
-    from theodolite.errors import CertificateRefused
-    from theodolite.files import read_json
-    from theodolite.instruments.rank.certificate import verify as check
+    """Check certificates of separation ranks: exit 0 if each proves what it states, 1 if one is refused."""
+    from theodolite.claims.certificates import files
+    from theodolite.instruments.rank.document import read
 
-    document = read_json(file, "a certificate")
+    documents = [(file, number, document) for file in files(paths) for number, document in enumerate(read(file), 1)]
+    if len(documents) == 1:
+        _one(documents[0][2], net, device, output.json)
+    else:
+        _many(documents, net, device, output.json)
+
+
+def _one(document: Any, net: str | None, device: str, as_json: bool) -> None:
+    from theodolite.claims.certificates import verify as check
+    from theodolite.errors import CertificateRefused
+    from theodolite.instruments.rank.certificate import Verified
+
     try:
         with progress_bar() as bar:
             verified = check(document, net, device, bar.step)
     except CertificateRefused as error:
-        if output.json:
+        if as_json:
             print_json({"valid": False, "reason": str(error)})
         raise
-    if output.json:
+    if as_json:
         print_json(verified.to_json())
         return
-    shape = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verified.shape.items())
-    proven = "so it is exact" if verified.exact else "the exact value is not claimed"
-    cap = "no cap is known" if verified.cap is None else f"the cap is {verified.cap:,}"
-    typer.echo(f"valid: {verified.net} ({shape}), partition {verified.partition}")
-    typer.echo(f"separation rank ≥ {verified.lower_bound:,} for almost all weights; {cap}, {proven}")
+    if isinstance(verified, Verified):
+        shape = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verified.shape.items())
+        proven = "so it is exact" if verified.exact else "the exact value is not claimed"
+        cap = "no cap is known" if verified.cap is None else f"the cap is {verified.cap:,}"
+        typer.echo(f"valid: {verified.net} ({shape}), partition {verified.partition}")
+        if verified.source:
+            typer.echo(f"a net of your own: its file has SHA-256 {verified.source}")
+        typer.echo(f"separation rank ≥ {verified.lower_bound:,} for almost all weights; {cap}, {proven}")
+    else:
+        typer.echo(f"valid: {verified.statement}")
     typer.echo(f"checked by {verified.method}, modulo {verified.prime}, in {verified.seconds:.2f} s")
+
+
+def _many(documents: list[tuple[Path, int, Any]], net: str | None, device: str, as_json: bool) -> None:
+    from theodolite.claims.certificates import verify as check
+    from theodolite.errors import CertificateRefused, TheodoliteError
+
+    started, rows, refused = time.perf_counter(), [], 0
+    with progress_bar() as bar:
+        for done, (file, number, document) in enumerate(documents):
+            bar.count(done, len(documents), f"{file.name}, certificate {number}")
+            where = {"file": str(file), "number": number}
+            try:
+                verified = check(document, net, device)
+                rows.append({**where, **verified.to_json()})
+            except TheodoliteError as error:
+                refused += 1
+                rows.append({**where, "valid": False, "reason": str(error)})
+                if not as_json:
+                    typer.echo(f"refused: {file}, certificate {number}: {error}")
+    if as_json:
+        print_json({"valid": not refused, "certificates": rows})
+    exact = sum(bool(row.get("exact")) for row in rows)
+    told = f"{len(rows) - refused} of {len(rows)} certificates are valid, {exact} of them prove an exact rank"
+    if refused:
+        raise CertificateRefused(f"{told}, {refused} refused")
+    if not as_json:
+        typer.echo(f"{told}, in {time.perf_counter() - started:.0f} s")

@@ -10,6 +10,8 @@ sides drawn from the hash of the header; if M were singular, b would lie in its 
 from __future__ import annotations
 
 import hashlib
+import re
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -22,8 +24,10 @@ from theodolite.device import require_memory, resolve_device
 from theodolite.errors import BadInput, CertificateRefused, TheodoliteError
 from theodolite.field import Modulus, draw_residues, product
 from theodolite.field.draw import RULE
+from theodolite.instruments.rank.document import opened, seal, whole
 from theodolite.instruments.rank.exact import SMALLEST_PRIME, Repeat
 from theodolite.instruments.rank.field_sample import FieldSample
+from theodolite.instruments.rank.own_net import PAIRS, check_own_net
 from theodolite.instruments.rank.pair_matrix import pair_matrix, tiles
 from theodolite.instruments.rank.result import predict
 from theodolite.instruments.rank.scalar import ScalarFunction
@@ -33,6 +37,7 @@ from theodolite.nets.load import Subject, load
 from theodolite.partition import Partition
 
 FORMAT, VERSION = "theodolite-certificate", 1
+_HASH = re.compile(r"[0-9a-f]{64}")
 BY_MINOR = 4000
 SYSTEMS = 4
 _FIELDS = {
@@ -46,6 +51,7 @@ class Verified:
     """What a certificate that was checked proves."""
 
     net: str
+    source: str | None  # SHA-256 of the user's file
     shape: Mapping[str, Any]
     partition: str
     lower_bound: int
@@ -56,8 +62,15 @@ class Verified:
     error_probability: float
     seconds: float
 
+    @property
+    def statement(self) -> str:
+        shape = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.shape.items())
+        claim = f"= {self.lower_bound:,}, the cap" if self.exact else f"≥ {self.lower_bound:,}"
+        own = f" of a file with SHA-256 {self.source}" if self.source else ""
+        return f"{self.net} ({shape}){own}, partition {self.partition}: separation rank {claim}"
+
     def to_json(self) -> dict[str, Any]:
-        return {"valid": True, **asdict(self)}
+        return {"valid": True, "kind": "rank", **asdict(self), "statement": self.statement}
 
 
 def certificate(repeat: Repeat) -> dict[str, Any]:
@@ -68,6 +81,8 @@ def certificate(repeat: Repeat) -> dict[str, Any]:
         raise BadInput("a certificate repeats its weights by the draw rule: measure with --weights drawn to get one")
     if repeat.rank == 0:
         raise BadInput("a separation rank of 0 needs no certificate: the function is 0 at every drawn point")
+    if not subject.registered and sample.modulus.p < SMALLEST_PRIME:
+        raise BadInput(f"a certificate about a net of your own needs a prime of at least {SMALLEST_PRIME:,}")
     if not subject.registered and subject.source is None:
         raise BadInput("a module built in memory has no name to put into a certificate: pass it as file.py:Name")
     # The minor's rows and columns in increasing order; the solutions below follow the same order.
@@ -100,8 +115,7 @@ def certificate(repeat: Repeat) -> dict[str, Any]:
         in_pivot_order = done.solve(right[torch.argsort(row_order).to(sample.device)])
         found = sample.modulus.canonical(in_pivot_order)[column_order.to(sample.device)]
         solutions = found.T.cpu().tolist()
-    body = {"header": header, "solutions": solutions}
-    return {"format": FORMAT, "version": VERSION, **body, "digest": _digest(body)}
+    return seal(FORMAT, VERSION, header=header, solutions=solutions)
 
 
 def verify(
@@ -133,11 +147,23 @@ def verify(
     rank, modulus = header["rank"], sample.modulus
     a = sample.chosen("a", _indices(header["rows"]))
     b = sample.chosen("b", _indices(header["columns"]))
+    if not sample.function.subject.registered:
+        if modulus.p < SMALLEST_PRIME:
+            raise CertificateRefused(
+                f"modulo {modulus.p} any table of values is a polynomial of low degree: a certificate about a net of a "
+                f"file needs a prime of at least {SMALLEST_PRIME:,}"
+            )
+        rows, columns = ([secrets.randbelow(rank) for _ in range(PAIRS)] for _ in range(2))
+        try:
+            sample.function.check(sample.evaluate(), sample.whole("trial", 6))
+            check_own_net(sample, sample.pairs(a[rows], b[columns]))
+        except BadInput as error:
+            raise CertificateRefused(str(error)) from error
     report = (lambda share: progress(f"evaluating {rank:,} × {rank:,} points", share)) if progress else None
     if rank <= BY_MINOR:
         require_memory(8 * rank * rank * 8, torch.device("cpu"), f"the {rank:,} × {rank:,} minor in python-flint")
         minor = pair_matrix(sample.evaluate(), a, b, sample.partition, report)
-        found = _flint_rank(modulus.canonical(minor).cpu(), modulus.p)
+        found = flint_rank(modulus.canonical(minor).cpu(), modulus.p)
         if found != rank:
             raise CertificateRefused(f"the minor it names has rank {found}, not {rank}: the certificate proves nothing")
         method, doubt = "the minor's rank, recomputed with python-flint", 0.0
@@ -148,10 +174,12 @@ def verify(
             )
         _check_solutions(sample, header, solutions, a, b, report)
         method, doubt = f"solutions of {SYSTEMS} linear systems, checked row by row", float(modulus.p) ** -SYSTEMS
-    predicted = predict(sample.function, sample.partition)
-    cap = predicted.cap if predicted else None
+    cap = None
+    if sample.function.subject.registered and (predicted := predict(sample.function, sample.partition)):
+        cap = predicted.cap  # one that a user's file declares proves nothing
     return Verified(
         net=header["net"],
+        source=header["source"],
         shape=header["shape"],
         partition=str(sample.partition),
         lower_bound=rank,
@@ -165,31 +193,14 @@ def verify(
 
 
 def _read(document: Any) -> tuple[dict[str, Any], list[list[int]] | None]:
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise BadInput("this file is not a certificate: give one written by 'theodolite rank --certificate FILE'")
-    if document.get("version") != VERSION:
-        raise BadInput(f"a certificate of version {document.get('version')!r} cannot be read: this reads {VERSION}")
-    if set(document) != {"format", "version", "header", "solutions", "digest"}:
-        raise BadInput("the certificate is incomplete or holds fields it should not: it may be truncated")
-    header, solutions = document["header"], document["solutions"]
-    body = {"header": header, "solutions": solutions}
-    if _digest(body) != document["digest"]:
-        raise CertificateRefused("the digest does not fit the content: the file was changed after it was written")
-    if not isinstance(header, dict) or set(header) != _FIELDS:
-        raise CertificateRefused("the header does not have the fields of a certificate")
+    header = opened(document, FORMAT, VERSION, ("header", "solutions"), _FIELDS)
     if not isinstance(header["net"], str) or not isinstance(header["shape"], dict):
         raise CertificateRefused("the header names no net, or no shape of one")
-    if header["draw_rule"] != RULE:
-        raise CertificateRefused(f"draw rule {header['draw_rule']} is unknown: this version knows rule {RULE}")
-    for name in ("sites", "features", "token", "entry", "prime", "seed", "repeat", "rank", "net_version"):
-        if not isinstance(header[name], int) or isinstance(header[name], bool) or header[name] < 0:
-            raise CertificateRefused(f"the field '{name}' is {header[name]!r}, not a whole number")
-        if header[name] >= 1 << 63:
-            raise CertificateRefused(f"the field '{name}' is {header[name]}, larger than any that is drawn with")
+    whole(header, ("sites", "features", "token", "entry", "prime", "seed", "repeat", "rank", "net_version"))
     for name in ("rows", "columns"):
         if _count(header[name], name) != header["rank"] or header["rank"] == 0:
             raise CertificateRefused(f"it claims rank {header['rank']} and names {_count(header[name], name)} {name}")
-    return header, solutions
+    return header, document["solutions"]
 
 
 def _sample(header: dict[str, Any], net: str | nn.Module | None, device: str | torch.device) -> FieldSample:
@@ -197,6 +208,8 @@ def _sample(header: dict[str, Any], net: str | nn.Module | None, device: str | t
     subject = _subject(header, net)
     subject.module.to(device)
     try:
+        if set(header["partition"]) != {"a", "b"}:
+            raise CertificateRefused("its partition has not just the two sides a and b")
         sides = [tuple(header["partition"][side]) for side in ("a", "b")]
         if any(type(site) is not int for side in sides for site in side):
             raise CertificateRefused("its partition holds what is not a whole number")
@@ -223,6 +236,13 @@ def _subject(header: dict[str, Any], net: str | nn.Module | None) -> Subject:
         except (TheodoliteError, TypeError) as error:
             raise CertificateRefused(f"its net cannot be built: {error}") from error
     else:
+        file, _, wanted = header["net"].rpartition(":")
+        if header["net"] in nets or not file.endswith(".py") or not wanted.isidentifier():
+            raise CertificateRefused(
+                f"it is about a net of a file and calls it '{header['net']}', which is not of the form file.py:Name"
+            )
+        if type(header["source"]) is not str or not _HASH.fullmatch(header["source"]):
+            raise CertificateRefused(f"the field 'source' is {header['source']!r}, not a SHA-256")
         if net is None:
             raise BadInput(
                 f"the certificate is about a net of its own file, '{header['net']}': pass --net file.py:Name"
@@ -233,9 +253,8 @@ def _subject(header: dict[str, Any], net: str | nn.Module | None) -> Subject:
             raise CertificateRefused(f"its net cannot be built: {error}") from error
         if subject.source != header["source"]:
             raise CertificateRefused("the file passed with --net is not the one the certificate was made from")
-        wanted = str(header["net"]).rpartition(":")[2]
-        if subject.name.rpartition(":")[2] != wanted:
-            raise CertificateRefused(f"the certificate is about '{wanted}' of that file, not '{subject.name}'")
+        if subject.name != header["net"]:
+            raise CertificateRefused(f"the certificate is about '{header['net']}', not '{subject.name}'")
     if (subject.kind, subject.sites, subject.features) != (header["kind"], header["sites"], header["features"]):
         raise CertificateRefused("the net's input shape is not the one the certificate states")
     return subject
@@ -281,17 +300,11 @@ def _right_hand_sides(header: Mapping[str, Any], modulus: Modulus, device: torch
     return torch.stack(systems, dim=1)
 
 
-def _flint_rank(minor: Tensor, p: int) -> int:
+def flint_rank(minor: Tensor, p: int) -> int:
+    """The rank of a matrix of residues from 0 to p − 1, by another library than the one that eliminates here."""
     import flint
 
     return flint.nmod_mat(minor.shape[0], minor.shape[1], minor.flatten().tolist(), p).rank()
-
-
-def _digest(body: Mapping[str, Any]) -> str:
-    try:
-        return hashlib.sha256(canonical(body).encode()).hexdigest()
-    except ValueError:
-        raise BadInput("the certificate holds numbers that are not finite: it is damaged") from None
 
 
 def _ranges(indices: Tensor) -> list[list[int]]:

@@ -23,6 +23,7 @@ from theodolite.errors import BadInput, NotEnoughMemory
 from theodolite.field import Elimination, eliminate
 from theodolite.instruments.rank.field_sample import FieldSample
 from theodolite.instruments.rank.line_degree import line_degree
+from theodolite.instruments.rank.own_net import PAIRS, check_own_net
 from theodolite.instruments.rank.pair_matrix import pair_matrix
 from theodolite.instruments.rank.result import RankResult, described, predict, predicted_fields
 from theodolite.instruments.rank.scalar import ScalarFunction
@@ -85,7 +86,13 @@ def exact_rank(
     first = FieldSample.make(function, split, seed, 0, device, prime, own_weights)
     function.check(first.evaluate(), first.whole("trial", 6))
     predicted = predict(function, split)
-    degree = predicted.degree if predicted else line_degree(first)
+    degree = predicted.degree if predicted and subject.registered else line_degree(first)
+    if not subject.registered:
+        check_own_net(first, first.pairs(first.points("a", PAIRS), first.points("b", PAIRS)))
+        if predicted and predicted.degree != degree:
+            raise BadInput(
+                f"'{subject.name}' declares the degree {predicted.degree} and has {degree}: correct its 'predict'"
+            )
     cap = predicted.cap if predicted else None
     limit = points or max_points or _affordable(device)
     found: list[Repeat] = []
@@ -161,10 +168,8 @@ def _result(
 ) -> RankResult:
     ranks = [r.rank for r in found]
     rank = max(ranks)
-    theory = predicted_fields(predicted, rank)
+    theory = predicted_fields(predicted, rank, function.subject.registered)
     saturated = theory["saturated"]
-    if theory["cap"] is not None and rank > theory["cap"]:
-        raise AssertionError(f"rank {rank} above the cap {theory['cap']}: the cap's proof does not cover this net")
     doubt = 0.0 if saturated else max(failure_probability(r.points, r.rank, degree, r.sample.modulus.p) for r in found)
     enough = all(r.surplus >= SURPLUS for r in found) and doubt <= LARGEST_DOUBT
     enough = enough and min(r.sample.modulus.p for r in found) >= SMALLEST_PRIME

@@ -61,6 +61,12 @@ class FieldSample:
         stop = int(indices.max()) + 1 if len(indices) else 0
         return self.points(side, stop)[indices.to(self.device)]
 
+    def pairs(self, a: Tensor, b: Tensor) -> Tensor:
+        """Points of all sites from as many of either side."""
+        x = torch.empty(len(a), self.partition.sites, a.shape[2], dtype=a.dtype, device=a.device)
+        x[:, list(self.partition.a)], x[:, list(self.partition.b)] = a, b
+        return x
+
     def whole(self, name: str, count: int) -> Tensor:
         """`count` points of all sites, from a stream of their own."""
         shape = (count, self.partition.sites, self.function.subject.features)

@@ -90,7 +90,7 @@ def grid_rank(
         ranks.append(rank(matrix, sample.modulus))
         primes.append(sample.modulus.p)
     found, predicted = max(ranks), predict(function, split)
-    theory = predicted_fields(predicted, found)
+    theory = predicted_fields(predicted, found, subject.registered)
     return RankResult(
         **described(function, split),
         **theory,

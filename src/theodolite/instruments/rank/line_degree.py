@@ -5,8 +5,10 @@ from __future__ import annotations
 from itertools import product as cartesian
 
 import torch
+from torch import Tensor
 
 from theodolite.errors import BadInput
+from theodolite.field import Modulus
 from theodolite.instruments.rank.field_sample import FieldSample
 
 _LARGEST = 1 << 14
@@ -23,17 +25,23 @@ def line_degree(sample: FieldSample) -> int:
     while True:
         steps = torch.arange(size, dtype=torch.float64, device=sample.device).view(-1, 1, 1)
         values = evaluate(m.reduce_(origin + m.reduce_(steps * direction)))
-        found = 0
-        for k in range(size):
-            if bool(values[0] != 0):
-                found = k
-            values = m.reduce_(values[1:] - values[:-1])
+        found = degree_of_values(values, m)
         # A margin of vanishing differences tells a finished polynomial from one that is longer than the line.
         if found < size - 16:
             return found
         if size >= min(_LARGEST, m.p // 2):
             raise BadInput(f"the degree is at least {found}, too large to be found modulo {m.p}: use a shallower net")
         size *= 4
+
+
+def degree_of_values(values: Tensor, modulus: Modulus) -> int:
+    """The degree of the polynomial with these values at 0, 1, 2, …; the largest of several beside each other."""
+    found = 0
+    for k in range(len(values)):
+        if bool((values[0] != 0).any()):
+            found = k
+        values = modulus.reduce_(values[1:] - values[:-1])
+    return found
 
 
 def mixing(sample: FieldSample, most: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from theodolite.errors import BadInput
 from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.measurement import Measurement, Provenance, finite
 from theodolite.nets.contract import Predictable, Prediction
@@ -21,20 +22,28 @@ def described(function: ScalarFunction, partition: Partition) -> dict[str, Any]:
         "partition": str(partition),
         "token": function.token,
         "entry": function.entry,
+        "source": subject.source,
     }
 
 
-def predicted_fields(prediction: Prediction | None, rank: int) -> dict[str, Any]:
-    """The fields that put theory beside a rank found over GF(p)."""
+def predicted_fields(prediction: Prediction | None, rank: int, registered: bool) -> dict[str, Any]:
+    """The fields that put theory beside a rank found over GF(p). A cap that a user's net declares proves nothing."""
     if prediction is None:
         none = {"lower": None, "upper": None, "reason": "theory has no formula for this net"}
         return {"cap": None, "saturated": False, "bounds": none}
     bounds = {"lower": prediction.lower, "upper": prediction.upper, "reason": prediction.reason}
+    if prediction.cap is not None and rank > prediction.cap:
+        if registered:
+            raise AssertionError(f"rank {rank} above the cap {prediction.cap}: the cap's proof does not cover this net")
+        raise BadInput(f"the net declares a cap of {prediction.cap} and has rank {rank}: correct its 'predict'")
+    if not registered:
+        reason = f"{prediction.reason}; a cap of {prediction.cap} is declared by the net itself, not proven here"
+        return {"cap": None, "saturated": False, "bounds": {**bounds, "reason": reason} if prediction.cap else bounds}
     return {"cap": prediction.cap, "saturated": rank == prediction.cap, "bounds": bounds}
 
 
 def predict(function: ScalarFunction, partition: Partition) -> Prediction | None:
-    """What theory says of the net, where it says anything."""
+    """What theory says of the net, where it says anything; of a user's net: what the user says."""
     module = function.subject.module
     return module.predict(partition, function.token) if isinstance(module, Predictable) else None
 
@@ -51,6 +60,7 @@ class RankResult:
     entry: int
     rank: int
     exact: bool
+    source: str | None  # SHA-256 of the user's file
     lower_bound: int | None  # None where nothing is proven, as in epsilon mode
     cap: int | None
     saturated: bool

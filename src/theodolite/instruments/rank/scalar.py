@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from theodolite.errors import BadInput, TheodoliteError
 from theodolite.field import FieldTensor, Modulus, draw_residues
@@ -45,6 +45,16 @@ class ScalarFunction:
             x = x.to(torch.int64) if self.subject.vocab else FieldTensor(x, modulus)
             output = self._call(lambda: torch.func.functional_call(module, dict(weights), (x,)))
             return self._pick(output, points.shape[0], FieldTensor).residues
+
+        return evaluate
+
+    def with_weights(self, module: nn.Module, weights: Mapping[str, Tensor]) -> Evaluate:
+        """In floats, with these weights instead of the module's own."""
+
+        def evaluate(points: Points) -> Tensor:
+            x = self._arrange(points)
+            output = self._call(lambda: torch.func.functional_call(module, dict(weights), (x,)))
+            return self._pick(output, points.shape[0], Tensor)
 
         return evaluate
 

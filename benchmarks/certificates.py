@@ -1,0 +1,120 @@
+"""The certificates of docs/exact-rank.md: python benchmarks/certificates.py.
+
+    python benchmarks/certificates.py --largest 2000                      ranks of the table, a part at most this large
+    python benchmarks/certificates.py --largest 12000 --device cuda       the rest
+    python benchmarks/certificates.py --growth                            premises of the theorem on growth
+
+A row of the table of ranks becomes a certificate part by part, which is verified before it is written; what is in the
+file is kept and not made again. `--list` says what is missing. `theodolite verify benchmarks/certificates` checks all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from theodolite.claims.tensors.graded_certificate import graded_certificate, verify_graded
+from theodolite.claims.tensors.graded_rank import graded_rank
+from theodolite.claims.tensors.growth_certificate import growth_certificate, verify_growth
+from theodolite.errors import CertificateRefused
+from theodolite.instruments.rank.document import read
+from theodolite.measurement import canonical
+from theodolite.theory.attention_growth import base_depth
+
+HERE = Path(__file__).parent
+TABLE = HERE / "results" / "exact-rank-nvidia-h200-2026-11-15.json"
+RANKS, GROWTH = HERE / "certificates" / "exact-rank.jsonl", HERE / "certificates" / "growth.jsonl"
+TRIES = 3  # draws; modulo p near 2²³ the first is regular but for a chance of about 2·degree·rank/p
+
+# width, heads, attention width, base: the shapes that docs/exact-rank.md and claims T5 and T10 name
+GROWING = [(d, 1, d, base_depth(d)) for d in (2, 3, 4, 5, 6, 7, 8)]
+GROWING += [(4, 2, 2, 2), (4, 4, 1, 2), (8, 2, 4, 2), (8, 4, 2, 2), (8, 8, 1, 3), (16, 1, 16, 3)]
+
+log = logging.getLogger("certificates")
+Shape = dict[str, Any]
+
+
+def table() -> Iterator[tuple[Shape, list[tuple[int, int]]]]:
+    """Shapes with the ranks of their parts, the cheapest first."""
+    rows = json.loads(TABLE.read_text())["rows"]
+    found = [(row["shape"], [(block[0], block[1]) for block in row["blocks"]]) for row in rows]
+    for width, ranks in ((4, (1, 2, 3)), (5, (2, 3, 4))):
+        for rank in ranks:
+            for heads in (1, width):
+                shape = {"depth": 2, "width": width, "heads": heads, "embedding_rank": rank}
+                blocks = graded_rank(2, width, heads, embedding_rank=rank).blocks
+                found.append((shape, [(block.degree, block.rank) for block in blocks]))
+    yield from sorted(found, key=lambda one: sum(rank**2 for _, rank in one[1]) * 9 ** one[0]["depth"])
+
+
+def header_of(shape: Shape, parts: list[tuple[int, int]], repeat: int = 0) -> dict[str, Any]:
+    renamed = {("features" if name == "embedding_rank" else name): value for name, value in shape.items()}
+    return graded_certificate([part for part in parts if part[1]], **renamed, repeat=repeat)
+
+
+def named(document: dict[str, Any]) -> str:
+    """What a certificate is about, whichever draw proves it."""
+    return canonical({k: v for k, v in document["header"].items() if k not in ("prime", "repeat", "seed", "point")})
+
+
+def ranks(largest: int, seconds: float, device: str, only_list: bool) -> None:
+    started = time.perf_counter()
+    known = {named(document) for document in read(RANKS)} if RANKS.exists() else set()
+    for shape, parts in table():
+        if named(header_of(shape, parts)) in known:
+            continue
+        most = max(rank for _, rank in parts)
+        if only_list or most > largest:
+            log.info("missing: %s, largest part %s", shape, f"{most:,}")
+            continue
+        if time.perf_counter() - started > seconds:
+            log.info("stopped after %.0f s: run again to continue", seconds)
+            return
+        for repeat in range(TRIES):
+            document = header_of(shape, parts, repeat)
+            try:
+                found = verify_graded(document, device)
+            except CertificateRefused as error:
+                log.info("%s, draw %d: %s", shape, repeat, error)
+                continue
+            append(RANKS, document)
+            log.info("%s  ≥ %s%s  %.1f s", shape, found.lower_bound, ", exact" if found.exact else "", found.seconds)
+            break
+
+
+def growth() -> None:
+    known = {named(document) for document in read(GROWTH)} if GROWTH.exists() else set()
+    for width, heads, inner, base in GROWING:
+        document = growth_certificate(width, heads, inner, base).document()
+        if named(document) not in known:
+            log.info("%s  %.1f s", document["header"], verify_growth(document).seconds)
+            append(GROWTH, document)
+
+
+def append(path: Path, document: dict[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(canonical(document) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--largest", type=int, default=1_000, help="rank of the largest part to be verified")
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    if options.growth:
+        growth()
+    else:
+        ranks(options.largest, options.seconds, options.device, options.list)
+
+
+if __name__ == "__main__":
+    main()
