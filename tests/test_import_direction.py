@@ -37,6 +37,7 @@ ORDER = [
     ("instruments",),
     ("lab",),
     ("bench",),
+    ("scaling",),
     ("structure", "claims", "advice"),
     ("surveys",),
     ("cli",),

@@ -21,6 +21,7 @@ from theodolite.cli import (
     rank,
     reproduce,
     runs,
+    scale,
     signal,
     survey,
     verify,
@@ -46,6 +47,7 @@ app.command("degree")(degree.degree)
 app.command("express")(express.express)
 app.command("signal")(signal.signal)
 app.command("learn")(learn.learn)
+app.command("scale")(scale.scale)
 app.command("runs")(runs.runs)
 app.command("compare")(compare.compare)
 app.command("fixed-points")(fixed_points.fixed_points)

@@ -46,17 +46,24 @@ def logits(
 class TransformerBlock(nn.Module):
     """Serial: attention, then the perceptron, each with its own norm. Parallel: both read one norm, both are added.
 
-    `mix` brings the values to the queries; what hides keys from it is handed through.
+    `mix` brings the values to the queries; what hides keys from it is handed through. `hidden`: of the perceptron.
     """
 
-    def __init__(self, width: int, heads: int, parallel: bool = False, mix: Callable[..., Tensor] = attention) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        parallel: bool = False,
+        mix: Callable[..., Tensor] = attention,
+        hidden: int | None = None,
+    ) -> None:
         super().__init__()
         self.heads, self.mix = heads, mix
         self.before_attention = LayerNorm(width)
         self.project = Linear(width, 3 * width)
         self.combine = Linear(width, width)
         self.before_mlp = None if parallel else LayerNorm(width)
-        self.mlp = Perceptron(width)
+        self.mlp = Perceptron(width, hidden)
 
     def forward(
         self,

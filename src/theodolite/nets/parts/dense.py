@@ -22,10 +22,12 @@ class Linear(nn.Linear):
 
 
 class Perceptron(nn.Sequential):
-    """width → 4 width → width with GELU between; of what is between, only what enters GELU is written to memory."""
+    """width → hidden, 4 width unless given → width with GELU between; of what is between, only what enters GELU is
+    written to memory."""
 
-    def __init__(self, width: int) -> None:
-        super().__init__(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+    def __init__(self, width: int, hidden: int | None = None) -> None:
+        hidden = 4 * width if hidden is None else hidden
+        super().__init__(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
 
     def forward(self, input: Float[Tensor, "*row width"]) -> Float[Tensor, "*row width"]:
         wide, narrow = self[0], self[2]

@@ -1,0 +1,122 @@
+"""Shapes of equal size at different depths. Size counts parameters without what reads or writes symbols."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from theodolite.errors import BadInput
+from theodolite.nets.load import blueprint
+from theodolite.nets.size import measured_parameters, own_name
+
+Net = str | Callable[..., Any]
+WITHIN = 0.01  # of the size
+_HEAD = 16  # numbers a head, about
+_NARROWEST, _WIDEST = 8, 1 << 14
+_NEAR = 0.25  # a shape that is farther off is not named as the nearest
+
+
+@dataclass(frozen=True)
+class SizedShape:
+    """`size` is what was asked for, `parameters` what there are, without embedding and readout."""
+
+    size: int
+    depth: int
+    width: int
+    arguments: Mapping[str, Any]
+    parameters: int
+
+    @property
+    def off(self) -> float:
+        return self.parameters / self.size - 1
+
+
+def inner_parameters(net: Net, **shape: Any) -> int:
+    """Those that do not grow with the number of symbols: embedding and readout do, in proportion."""
+    few, many = (measured_parameters(blueprint(net, features=n, outputs=n, **shape)) for n in (4, 5))
+    return few - 4 * (many - few)
+
+
+def shapes_of(
+    net: Net, size: int, depths: Sequence[int], given: Mapping[str, Any] | None = None, within: float = WITHIN
+) -> tuple[list[SizedShape], list[str]]:
+    """For every depth the width that comes nearest, and why a depth has none whose size is so near.
+
+    A `decoder` has an even width, heads of about 16 numbers, and a perceptron about four times as wide, whose exact
+    width makes up for the rest; other nets have their width alone to come near by.
+    """
+    find = _decoder if net == "decoder" else _by_width
+    found, reasons = [], []
+    for depth in depths:
+        shape = find(net, size, depth, dict(given or {}))
+        if shape is None:
+            reasons.append(f"depth {depth} is too deep for {size:,} parameters: it would be narrower than {_NARROWEST}")
+        elif abs(shape.off) > within:
+            reasons.append(
+                f"depth {depth} has no shape of {size:,} parameters: the nearest, width {shape.width}, has "
+                f"{shape.parameters:,} ({100 * shape.off:+.1f} %)"
+            )
+        else:
+            found.append(shape)
+    if not found:
+        raise BadInput(f"no depth fits a size of {size:,}: {reasons[0]}; allow more with --within, or change the size")
+    return found, reasons
+
+
+def _decoder(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedShape | None:
+    """12 L d² is the size about; the perceptron's width takes what is over or missing. Of the even widths near it the
+    one is taken that leaves heads nearest to 16 numbers and a perceptron nearest to 4 widths."""
+    ideal = (size / (12 * depth)) ** 0.5
+    made = []
+    for width in range(2 * round(0.94 * ideal / 2), 2 * round(1.06 * ideal / 2) + 1, 2):
+        if width < _NARROWEST:
+            continue
+        heads = given.get("heads") or _heads(width)
+        if width % heads:
+            continue
+        shape = {"depth": depth, "width": width, **given, "heads": heads}
+        hidden = 4 * width
+        over = inner_parameters(net, **shape, hidden=hidden) - size
+        per_unit = depth * (2 * width + 1)
+        hidden = max(1, hidden - round(over / per_unit))
+        unlike = abs(math.log2(width / heads / _HEAD)) + abs(hidden / width - 4)
+        made.append((unlike, width, {**shape, "hidden": hidden}))
+    if not made:
+        return None
+    _, width, arguments = min(made, key=lambda each: each[:2])
+    return SizedShape(size, depth, width, arguments, inner_parameters(net, **arguments))
+
+
+def _heads(width: int) -> int:
+    """A divisor of the width that leaves heads of an even width, as near to 16 as there is."""
+    fitting = [heads for heads in range(1, width // 2 + 1) if width % (2 * heads) == 0]
+    return min(fitting, key=lambda heads: (abs(math.log2(width / heads / _HEAD)), heads))
+
+
+def _by_width(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedShape | None:
+    known = blueprint(net).known
+    deep, wide, heads = (own_name(name, known) for name in ("depth", "width", "heads"))
+    if deep is None or wide is None:
+        raise BadInput("depth against width needs a net that has both as arguments: give another --net")
+    step = given.get(heads, known[heads]) if heads else 1
+    step = step if isinstance(step, int) else 1
+
+    @cache
+    def count(width: int) -> int:
+        return inner_parameters(net, **{**given, deep: depth, wide: width})
+
+    low = high = step * -(-_NARROWEST // step)
+    if count(low) > size * (1 + _NEAR):
+        return None
+    while count(high) < size:
+        low, high = high, 2 * high
+        if high > _WIDEST:
+            raise BadInput(f"'{net}' does not reach {size:,} parameters at depth {depth} below width {_WIDEST}")
+    while high - low > step:
+        middle = (low + high) // (2 * step) * step
+        low, high = (middle, high) if count(middle) < size else (low, middle)
+    width = min((low, high), key=lambda w: (abs(count(w) - size), w))
+    return SizedShape(size, depth, width, {**given, deep: depth, wide: width}, count(width))
