@@ -97,7 +97,7 @@ def scale(
     Examples:
         >>> found = scale("python", sizes=[2000], depths=[1, 2], seeds=2, rates=[4e-3], tokens=2, context=16, batch=8)
         >>> [point.shape.width for point in found.valleys[0].points]
-        [12, 10]
+        [12, 8]
     """
     given = [parse_budget(size) if isinstance(size, str) else size for size in sizes]
     if seeds < 1:
