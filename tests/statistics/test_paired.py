@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from theodolite.statistics.paired import above_zero, error_ratio, holm, signs
+from theodolite.statistics.paired import above_zero, against, error_ratio, holm, signs
 
 
 def test_the_ratio_of_errors_is_the_paired_t_test_of_their_logarithms() -> None:
@@ -48,3 +48,14 @@ def test_a_mean_above_zero_is_seen_by_chance_as_often_as_the_level_says() -> Non
     share = np.mean([above_zero(sample, 0.1) for sample in samples])
     assert share == pytest.approx(0.1, abs=4 * math.sqrt(0.1 * 0.9 / 4000) + 0.01)  # and the skew of 400 values
     assert above_zero(samples[0] + 0.5)
+
+
+def test_a_mean_against_a_bound_has_students_p_value() -> None:
+    """With 3 degrees of freedom P(|T| > t) = 1 − 2/π·(arctan(t/√3) + (t/√3)/(1 + t²/3))."""
+    mean, p = against([1.0, 2.0, 3.0, 4.0], 1.0)
+    t = 1.5 / math.sqrt(5 / 3 / 4)
+    z = t / math.sqrt(3)
+    assert mean == 2.5
+    assert p == pytest.approx(1 - 2 / math.pi * (math.atan(z) + z / (1 + z * z)))
+    assert against([2.0, 2.0], 2.0) == (2.0, 1.0)
+    assert against([2.0, 2.0], 1.0) == (2.0, 0.0)
