@@ -73,12 +73,23 @@ def page(found: Scaling, provenance: Mapping[str, str]) -> str:
     amount = f"{about['seeds']} seeds, {about['tokens_per_parameter']:g} tokens a parameter"
     source = f"{about['net']} on {about['text']}, {amount}"
     summary = Summary(
-        headline=" ".join(f"{v.size:,} parameters: {said(v)}" for v in found.valleys),
+        headline=_headline(found),
         tables=[_table(found)],
         figures=[_valleys(found), *_boundary(found), _learning(found)],
-        notes=[line_said(found), _NOTE, *(f"Left out: {reason}." for reason in found.left_out)],
+        notes=[
+            *(f"{v.size:,} parameters. {said(v)}" for v in found.valleys),
+            line_said(found),
+            _NOTE,
+            *(f"Left out: {reason}." for reason in found.left_out),
+        ],
     )
     return render_page(_TITLE, source, [RenderedSection("scale", _TITLE, summary)], provenance, ())
+
+
+def _headline(found: Scaling) -> str:
+    best = ", ".join(f"{v.best} at {v.size:,} parameters" for v in found.valleys)
+    worst = max(found.valleys, key=lambda v: v.spread)
+    return f"Best depth: {best}. The choice of depth is worth at most {100 * worst.spread:.1f} % of the loss here."
 
 
 def _cells(point: Point, valley: Valley) -> tuple[str, ...]:
