@@ -203,3 +203,13 @@ def test_what_is_said_to_stay_stays_and_what_gives_way_is_said():
     assert kept.advised.shape.head_width == 128
     assert any(w.startswith("Like the configuration: heads of 128, 4 heads to a key-value head") for w in kept.warnings)
     assert not any(w.startswith("Heads are") for w in kept.warnings)
+
+
+def test_a_depth_in_the_interval_comes_before_the_last_percents_of_the_budget():
+    """13B pays 54.8 layers of width 4096, the fit asks for 56 to 61, and 56 cost 2 % more."""
+    advice = advise(params="13B", like="llama", tp=8)
+    assert advice.advised is not None
+    assert advice.recommendation is not None
+    assert (advice.advised.shape.depth, advice.advised.shape.width) == (56, 4096)
+    assert advice.recommendation.depth_low <= 56 <= advice.recommendation.depth_high
+    assert abs(advice.advised.shape.params / 13e9 - 1) < 0.05

@@ -62,7 +62,7 @@ class _Search:
         for family, tile in product(self._families(), _tiles(width)):
             found = [
                 (self._rank(shape, depth, interval), shape.width, shape.heads, shape)
-                for shape in self._candidates(shapes, family, hardware, group, width, tile)
+                for shape in self._candidates(shapes, family, hardware, group, width, tile, interval)
             ]
             if found:
                 return min(found, key=lambda one: one[:3])[3]
@@ -83,17 +83,31 @@ class _Search:
         return outside, far
 
     def _candidates(
-        self, shapes: Reshaped, family: Family, hardware: Hardware, group: int, near: float, tile: int
+        self,
+        shapes: Reshaped,
+        family: Family,
+        hardware: Hardware,
+        group: int,
+        near: float,
+        tile: int,
+        interval: tuple[int, int] | None,
     ) -> Iterator[ModelShape]:
         for width, heads in _sizes(family, hardware, group, near, tile):
             try:
-                yield from self._of_width(shapes, hardware, group, width, heads)
+                yield from self._of_width(shapes, hardware, group, width, heads, interval)
             except BadInput:  # the family has no such shape
                 continue
 
     def _of_width(
-        self, shapes: Reshaped, hardware: Hardware, group: int, width: int, heads: int
+        self,
+        shapes: Reshaped,
+        hardware: Hardware,
+        group: int,
+        width: int,
+        heads: int,
+        interval: tuple[int, int] | None,
     ) -> Iterator[ModelShape]:
+        """Depths about what the budget pays, and in the interval where that is within the tolerance too."""
         few = max(self.family.least, min(self.start.depth, 1000))
         one, two = shapes.near(few, width, heads), shapes.near(2 * few, width, heads)
         if one.heads != heads or one.key_value_heads * group != heads:
@@ -103,7 +117,10 @@ class _Search:
             if two.params <= one.params
             else few + (self.budget - one.params) * few / (two.params - one.params)
         )
-        for depth in _multiples(paid, hardware.pp):
+        depths = _multiples(paid, hardware.pp)
+        if interval is not None:
+            depths = tuple(dict.fromkeys((*depths, *_multiples(min(max(paid, interval[0]), interval[1]), hardware.pp))))
+        for depth in depths:
             if depth < self.family.least:
                 continue
             shape = shapes.near(depth, width, heads)

@@ -115,3 +115,12 @@ def test_both_stacks_count_in_tokens_per_parameter():
 def test_the_fits_choose_no_size_for_images():
     with pytest.raises(BadInput, match="are of language, not of image: add --params"):
         advise(modality="image", resources=Resources(flops="1e22"))
+
+
+def test_without_a_number_of_gpus_there_are_as_many_as_one_copy_takes():
+    alone, shared = (advise(LLAMA3, tp=tp, resources=Resources(tokens="1T", gpu="h100")).plan for tp in (1, 8))
+    assert alone is not None
+    assert shared is not None
+    assert shared.setting.gpus == 8
+    assert shared.spending.days == pytest.approx(alone.spending.days / 8)
+    assert shared.spending.gpu_hours == pytest.approx(alone.spending.gpu_hours)

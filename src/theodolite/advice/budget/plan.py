@@ -92,7 +92,8 @@ def plan(
         shape_at: the shape of the family with about this many parameters
         tensor, pipeline: GPUs that one layer, and that one replica's layers, are divided among
     """
-    setting, rate, budget = resources.setting(context, tensor, pipeline), resources.rate(), resources.budget()
+    setting, budget = resources.setting(context, tensor, pipeline), resources.budget()
+    rate = resources.rate(setting.gpus)
     spending = spend(shape, setting.sequence, **budget, rate=rate) if budget else None
     sizes = None
     if spending is not None and shape.speaks and shape.modality == "language":

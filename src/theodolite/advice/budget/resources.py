@@ -84,10 +84,11 @@ class Resources:
             if (value := getattr(self, name)) is not None
         }
 
-    def rate(self) -> Rate | None:
+    def rate(self, replica: int = 1) -> Rate | None:
+        """Of all GPUs, or of the `replica` that one copy of the model takes where their number was not given."""
         if self.gpu is None:
             return None
-        return Rate(gpu(self.gpu), MFU if self.mfu is None else self.mfu, 1 if self.gpus is None else self.gpus)
+        return Rate(gpu(self.gpu), MFU if self.mfu is None else self.mfu, replica if self.gpus is None else self.gpus)
 
     def flops_given(self) -> float | None:
         """Known without a shape: from FLOPs, or GPU-hours at their rate."""
