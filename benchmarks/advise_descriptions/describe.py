@@ -78,8 +78,8 @@ def describe(model_type: str, whole_sized: frozenset[str] = frozenset()) -> dict
         if elsewhere:  # only the default is described, so the experiments must be made there
             again = not elsewhere <= whole_sized
             return describe(model_type, whole_sized | elsewhere) if again else "no formula at the default"
-        free = {name: values for name, values in options.items() if name not in fixed}
-        checks = list(many_changed(it, base, free, draw, CHECKS))
+        loose = {name: values for name, values in options.items() if name not in fixed}
+        checks = list(many_changed(it, base, loose, draw, CHECKS))
         if all(full.get(name) == base.get(name) or name in known - fixed or OTHER_PARTS.match(name) for name in full):
             checks.append((as_default, whole))
         wrong = [(flat, built) for flat, built in checks if total(terms, flat) != number_of(built)]
@@ -89,13 +89,14 @@ def describe(model_type: str, whole_sized: frozenset[str] = frozenset()) -> dict
     else:
         return "checks failed"
     unstated = harmless | lists - set(effective_lists(it, base, shapes, lists))
+    free = [name for name in it.default if name in relevant and name not in fixed]
     aliases = getattr(it.kind, "attribute_map", None) or {}
     return {
         "class": it.counted,
         "language_part": any(name.startswith("text_config.") for name in it.default),
         "aliases": {alias: name for alias, name in aliases.items() if alias != name},
         "defaults": _defaults(it, {*relevant, *fixed}, harmless),
-        "rules": {**filling_rules(it, [name for name in relevant if name not in fixed], draw), **given},
+        "rules": {**filling_rules(it, free), **given},
         "harmless": _with_defaults(it, unstated - fixed),
         "fixed": sorted(fixed),
         "terms": written(terms),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 from benchmarks.advise_descriptions.built_type import BuiltType
 
@@ -13,14 +14,13 @@ _DRAWS = 40
 UNKNOWN = "?"
 
 
-def filling_rules(it: BuiltType, relevant: list[str], draw: random.Random) -> dict[str, str]:
+def filling_rules(it: BuiltType, relevant: list[str]) -> dict[str, str]:
     """By field: another one, a multiple or a share of one; "?" where none was found; no rule means the default."""
     rules: dict[str, str] = {}
     plain = {name: v for name, v in it.default.items() if type(v) is int}
     sizes = [name for name in relevant if type(it.default.get(name)) is int]
     drawn: list[tuple[set[str], Flat, Flat]] = []
-    for _ in range(_DRAWS):
-        changed = {one: it.default[one] * draw.choice((1, 2, 3)) for one in sizes if draw.random() < 0.4}
+    for changed in _changes(it, sizes):
         stated = set(changed)
         for prefix in sorted({one.rpartition(".")[0] for one in changed}):
             key = f"{prefix}.model_type" if prefix else "model_type"
@@ -37,6 +37,17 @@ def filling_rules(it: BuiltType, relevant: list[str], draw: random.Random) -> di
             fitting = (rule for rule in _candidates(name, sizes) if _fits(rule, seen))
             rules[name] = next(fitting, UNKNOWN)
     return rules
+
+
+def _changes(it: BuiltType, sizes: list[str]) -> Iterator[Flat]:
+    """None, each size alone, which few classes refuse, then many of them at once."""
+    draw = random.Random(f"rules of {it.model_type}")
+    yield {}
+    for one in sizes:
+        for times in (2, 3):
+            yield {one: it.default[one] * times}
+    for _ in range(_DRAWS):
+        yield {one: it.default[one] * draw.choice((1, 2, 3)) for one in sizes if draw.random() < 0.4}
 
 
 def _candidates(name: str, sizes: list[str]) -> list[str]:

@@ -13,6 +13,8 @@ from benchmarks.advise_descriptions.answer import answer
 from benchmarks.advise_descriptions.built_type import nest
 from benchmarks.advise_descriptions.trial import fault
 
+from theodolite.advice.building.library import hidden
+from theodolite.advice.configs import read_config
 from theodolite.advice.described.flat import flatten
 from theodolite.advice.described.table import DATA
 
@@ -61,3 +63,16 @@ def test_answers_are_put_together_and_packed_alike(tmp_path: Path) -> None:
 def test_a_nested_configuration_is_flattened_and_nested_again() -> None:
     config = {"a": 1, "inner": {"sizes": [1, 2], "deep": {"b": None}}, "names": ["x"]}
     assert nest(flatten(config)) == config
+
+
+@pytest.mark.parametrize(
+    ("family", "config"), [("eurobert", {}), ("aria", {"text_config": {"model_type": "aria_text"}})]
+)
+def test_key_value_heads_that_are_not_stated_follow_the_heads(family: str, config: dict[str, Any]) -> None:
+    sizes = {"num_attention_heads": 24, "hidden_size": 1536}
+    made = {"model_type": family, **(config or sizes)}
+    if config:
+        made["text_config"] = {**config["text_config"], **sizes}
+    with hidden():
+        shape = read_config(made, "it")
+    assert not shape.exact or shape.params == read_config(made, "it").params
