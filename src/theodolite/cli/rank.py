@@ -141,7 +141,9 @@ def _lines(result: RankResult, show: Any) -> list[tuple[str, str]]:
     elif result.exact:
         doubt = result.failure_probability or 0.0
         chance = f"at most {doubt:.0e}" if doubt > 1e-300 else "below 1e-300"
-        claim = f"exact: {len(result.ranks)} repeats agree, chance of error {chance}"
+        missing = [word for word in ("points", "weights", "primes") if word not in result.covers]
+        counted = f"counting {' and '.join(result.covers)}" + (f", not {' and '.join(missing)}" if missing else "")
+        claim = f"measured: {len(result.ranks)} repeats agree, chance of error {chance}, {counted}"
     else:
         claim = "a lower bound only"
     bounds = result.bounds

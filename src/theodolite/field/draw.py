@@ -21,7 +21,7 @@ from torch import Tensor
 from theodolite.field.modulus import Modulus, prime_below
 
 RULE = 1
-_LOW, _HIGH = 3 << 21, (1 << 23) - 64  # primes of 512-term sums: between 1.5·2²² and 2²³
+PRIMES_FROM, PRIMES_TO = 3 << 21, (1 << 23) - 64  # primes of 512-term sums: between 1.5·2²² and 2²³
 
 
 def stream_key(name: str) -> int:
@@ -50,7 +50,7 @@ def draw_residues(
 def draw_prime(name: str) -> int:
     """A prime just below a drawn number, in the range whose exact sums hold 512 terms."""
     word = int(draw_words(name, 1)[0])
-    return prime_below(_LOW + word % (_HIGH - _LOW))
+    return prime_below(PRIMES_FROM + word % (PRIMES_TO - PRIMES_FROM))
 
 
 def _signed(word: int) -> int:

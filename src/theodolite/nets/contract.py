@@ -49,7 +49,8 @@ class Prediction:
     """What theory says of the separation rank of one output entry, for almost all weights.
 
     `cap` holds for all weights and is proven; `lower` and `upper` are published bounds; `reason` says which, or why
-    there is none. `degree` is the total degree in the inputs.
+    there is none. `degree` is the total degree in the inputs, `weight_degree` that in the weights; `coefficients_log2`
+    the logarithm of the sum of all coefficients of the output, a polynomial in both with whole coefficients.
     """
 
     degree: int
@@ -57,6 +58,8 @@ class Prediction:
     lower: int | None = None
     upper: int | None = None
     reason: str = "no published bound covers this network"
+    weight_degree: int | None = None
+    coefficients_log2: float | None = None
 
 
 @runtime_checkable

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Mapping
 
 from jaxtyping import Float
@@ -12,6 +14,7 @@ from theodolite.nets.contract import Prediction, Symmetry, positive, register
 from theodolite.nets.parts.projection import embedding, readout
 from theodolite.partition import Partition
 from theodolite.theory.attention import degree
+from theodolite.theory.attention_counts import coefficients_log2, weight_degree
 from theodolite.theory.attention_growth import standing_bounds
 from theodolite.theory.attention_rank import separation_cap
 
@@ -83,18 +86,24 @@ class SelfAttention(nn.Module):
         here, other = (partition.a, partition.b) if token in partition.a else (partition.b, partition.a)
         shape = (self.depth, self.width, self.heads, self.attention_width, len(here), len(other))
         cap = separation_cap(*shape, embedding_rank=self.embedding_rank)
+        maps = [m for m in self.embed.modules() if isinstance(m, nn.Linear)]
+        entry = math.prod(m.in_features for m in maps)
+        read = not isinstance(self.read, nn.Identity)
+        found = functools.partial(
+            Prediction,
+            degree(self.depth),
+            cap,
+            weight_degree=weight_degree(self.depth, len(maps), read),
+            coefficients_log2=coefficients_log2(*shape[:4], partition.sites, entry, read),
+        )
         if not partition.balanced:
-            return Prediction(degree(self.depth), cap, reason="Theorems 7.1 and 7.2 speak of balanced partitions")
+            return found(reason="Theorems 7.1 and 7.2 speak of balanced partitions")
         if self.embedding_rank < self.width:
-            return Prediction(
-                degree(self.depth), cap, reason="Theorem 7.3 (low embedding rank) gives orders of growth only"
-            )
+            return found(reason="Theorem 7.3 (low embedding rank) gives orders of growth only")
         if self.heads * self.attention_width != self.width:
-            return Prediction(
-                degree(self.depth), cap, reason="Theorems 7.1 and 7.2 take attention width = width / heads"
-            )
+            return found(reason="Theorems 7.1 and 7.2 take attention width = width / heads")
         bounds = standing_bounds(self.depth, self.width, self.heads, min(len(here), len(other)))
-        return Prediction(degree(self.depth), cap, bounds.lower, bounds.upper, bounds.reason)
+        return found(lower=bounds.lower, upper=bounds.upper, reason=bounds.reason)
 
     def symmetries(self) -> Mapping[str, Symmetry]:
         over_set = Symmetry(True, "every token meets the sum over the set of tokens")

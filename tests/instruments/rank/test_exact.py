@@ -13,7 +13,8 @@ from torch import nn
 
 from tests.theory import modular
 from theodolite.instruments.rank import exact as rank_module
-from theodolite.instruments.rank.exact import SURPLUS, failure_probability
+from theodolite.instruments.rank.doubt import by_points
+from theodolite.instruments.rank.exact import SURPLUS
 from theodolite.instruments.rank.field_sample import FieldSample
 from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.instruments.rank.separation import separation_rank
@@ -51,7 +52,8 @@ def test_a_sum_of_products_has_as_many_terms_as_rank(terms):
     assert found.degree == 5
     assert found.ranks == (found.rank,) * 3
     assert len(set(found.primes)) == 3, "every repeat has a prime of its own"
-    assert found.failure_probability < 1e-100
+    assert 0 < (found.failure_probability or 0) < 1e-12
+    assert found.covers == ("points", "weights")
 
 
 def test_a_known_rank_in_tokens():
@@ -302,11 +304,11 @@ def test_the_same_seed_gives_the_same_measurement():
 def test_failure_probability_is_the_bound_of_the_docstring(surplus, rank, degree, p):
     share = Fraction(2 * max(degree, 1), p)
     truth = 1.0 if share >= 1 else float(min(Fraction(1), math.comb(rank + surplus, surplus) * share**surplus))
-    assert failure_probability(rank + surplus, rank, degree, p) == pytest.approx(truth, rel=1e-9)
+    assert by_points(rank + surplus, rank, degree, p) == pytest.approx(truth, rel=1e-9)
 
 
 def test_failure_probability_without_surplus_is_one():
-    assert failure_probability(5, 5, 3, 8388593) == 1
+    assert by_points(5, 5, 3, 8388593) == 1
 
 
 def test_points_by_any_part_of_their_stream():

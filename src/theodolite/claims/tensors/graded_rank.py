@@ -24,10 +24,12 @@ from theodolite.claims.tensors.graded_blocks import AttentionForms, Side, block_
 from theodolite.device import device_name, require_memory, resolve_device
 from theodolite.errors import BadInput
 from theodolite.field import Modulus, draw_prime, eliminate
-from theodolite.instruments.rank.exact import LARGEST_DOUBT, SURPLUS, failure_probability
+from theodolite.instruments.rank.doubt import Drawn, by_points, missed_rank
+from theodolite.instruments.rank.exact import LARGEST_DOUBT, SURPLUS
 from theodolite.measurement import Provenance, finite
 from theodolite.nets.self_attention import SelfAttention
 from theodolite.theory.attention import hops
+from theodolite.theory.attention_counts import one_full_head, part_counts, singular_matrices
 from theodolite.theory.heads import graded_heads_cap
 from theodolite.theory.invariants import covariants, invariants
 
@@ -163,14 +165,11 @@ def graded_rank(
         if rank > min(caps[c], narrow[c]):
             raise AssertionError(f"rank {rank} of degree {c} is above its cap {min(caps[c], narrow[c])}")
         proven = rank == min(caps[c], narrow[c])
-        doubt = (
-            0.0
-            if proven
-            else max(failure_probability(points, r, 3**depth, q.p) for r, q in zip(ranks, moduli, strict=True))
-        )
-        agreed = len(ranks) > 1 and len(set(ranks)) == 1 and points - rank >= SURPLUS and doubt <= LARGEST_DOUBT
+        missed = 0.0 if proven else max(by_points(points, rank, 3**depth, modulus.p) for modulus in moduli)
+        agreed = len(ranks) > 1 and len(set(ranks)) == 1 and points - rank >= SURPLUS and missed <= LARGEST_DOUBT
         blocks.append(BlockRank(c, rank, caps[c], narrow[c], proven or agreed, points, tuple(ranks)))
-        doubts.append(doubt)
+        if not proven:
+            doubts.append(_doubt(rank, points, moduli, c, depth, width, heads, inner, features))
     return GradedRank(
         **shape,
         attention_width=inner,
@@ -178,11 +177,29 @@ def graded_rank(
         tokens_other=m,
         embedding_rank=embedding_rank,
         blocks=tuple(blocks),
-        failure_probability=max(doubts),
+        failure_probability=min(1.0, sum(doubts, 0.0)),  # that some part has more
         primes=tuple(modulus.p for modulus in moduli),
         seconds=time.perf_counter() - started,
         provenance=Provenance.here(seed, device_name(device)),
     )
+
+
+def _doubt(
+    rank: int,
+    points: int,
+    moduli: Sequence[Modulus],
+    part: int,
+    depth: int,
+    width: int,
+    heads: int,
+    inner: int,
+    features: int,
+) -> float:
+    """The chance that all draws miss some rank of a part, counting points, weights and primes."""
+    in_weights, terms = part_counts(depth, width, heads, inner, features, part)
+    if one_full_head(width, heads, inner, features):  # as if each row of the minor had these on top
+        in_weights += -(-singular_matrices(depth, width) // (rank + 1))
+    return missed_rank(rank, 3**depth, [Drawn(points, modulus.p, in_weights, terms) for modulus in moduli])[0]
 
 
 def _block(

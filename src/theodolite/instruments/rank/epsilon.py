@@ -110,6 +110,7 @@ def epsilon_rank(
         cap=None,
         saturated=False,
         failure_probability=None,
+        covers=(),
         primes=(),
         points=points,
         bounds={"lower": None, "upper": None, "reason": "theory bounds exact ranks, not ε-ranks"},

@@ -1,17 +1,13 @@
 """Exact separation rank: the rank over GF(p) of y at random points, with surplus points and independent repeats.
 
 What is proven. For any points rank M ≤ sep(y), and rank over GF(p) ≤ rank over ℚ, so the rank found is a lower bound
-for almost all real weights (Claim 7.2). Equal to the cap, it is the rank. Otherwise the drawn weights have a larger
-rank than R with probability at most binom(K, s)·(2·degree/p)^s for s = K − R surplus points: add the points pair by
-pair; while the rank is short of the function's, the minor bordered by the new pair is a polynomial in it of degree at
-most 2·degree, not 0, so each pair fails to raise the rank with probability at most 2·degree/p, and at least s of the
-K pairs failed. That drawn weights and prime are generic is supported by repeats with fresh ones.
+for almost all real weights (Claim 7.2). Equal to the cap, it is the rank. Otherwise `doubt` bounds the chance that all
+draws miss some of it.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,9 +16,10 @@ import torch
 
 from theodolite.device import device_name, free_bytes, require_memory, resolve_device
 from theodolite.errors import BadInput, NotEnoughMemory
-from theodolite.field import Elimination, eliminate
+from theodolite.field import Elimination, draw_prime, eliminate
+from theodolite.instruments.rank.doubt import Covered, Drawn, by_points, missed_rank
 from theodolite.instruments.rank.field_sample import FieldSample
-from theodolite.instruments.rank.line_degree import line_degree
+from theodolite.instruments.rank.line_degree import line_degree, weight_degree
 from theodolite.instruments.rank.own_net import PAIRS, check_own_net
 from theodolite.instruments.rank.pair_matrix import pair_matrix
 from theodolite.instruments.rank.result import RankResult, described, predict, predicted_fields
@@ -170,8 +167,9 @@ def _result(
     rank = max(ranks)
     theory = predicted_fields(predicted, rank, function.subject.registered)
     saturated = theory["saturated"]
-    doubt = 0.0 if saturated else max(failure_probability(r.points, r.rank, degree, r.sample.modulus.p) for r in found)
-    enough = all(r.surplus >= SURPLUS for r in found) and doubt <= LARGEST_DOUBT
+    doubt, covers = (0.0, ("points", "weights", "primes")) if saturated else _doubt(found, rank, degree, predicted)
+    missed = max(by_points(r.points, r.rank, degree, r.sample.modulus.p) for r in found)
+    enough = all(r.surplus >= SURPLUS for r in found) and missed <= LARGEST_DOUBT
     enough = enough and min(r.sample.modulus.p for r in found) >= SMALLEST_PRIME
     agree = len(found) > 1 and len(set(ranks)) == 1 and enough
     return RankResult(
@@ -182,6 +180,7 @@ def _result(
         exact=saturated or agree,
         lower_bound=rank,
         failure_probability=doubt,
+        covers=covers,
         primes=tuple(r.sample.modulus.p for r in found),
         points=max(r.points for r in found),
         ranks=tuple(ranks),
@@ -193,14 +192,18 @@ def _result(
     )
 
 
-def failure_probability(points: int, rank: int, degree: int, prime: int) -> float:
-    """The bound of this file's head for one draw; 1 when there are no surplus points."""
-    surplus = points - rank
-    if surplus <= 0 or 2 * degree >= prime:
-        return 1.0
-    choices = math.lgamma(points + 1) - math.lgamma(surplus + 1) - math.lgamma(points - surplus + 1)
-    exponent = min(0.0, choices + surplus * math.log(2 * max(degree, 1) / prime))
-    return max(math.exp(exponent), sys.float_info.min)  # 0 is kept for what is proven
+def _doubt(found: list[Repeat], rank: int, degree: int, predicted: Prediction | None) -> tuple[float, Covered]:
+    """What `missed_rank` says of these repeats. Own weights are no draw, nor is a prime that was asked for."""
+    first = found[0].sample
+    registered = first.function.subject.registered
+    size = predicted.weight_degree if predicted and registered else None
+    if size is None and not first.own_weights:
+        size = weight_degree(first)
+    primes = {r.sample.modulus.p for r in found}
+    drawn = registered and primes == {draw_prime(r.sample.stream("prime")) for r in found}
+    terms = predicted.coefficients_log2 if predicted and drawn else None
+    weights = None if first.own_weights else size
+    return missed_rank(rank, degree, [Drawn(r.points, r.sample.modulus.p, weights, terms) for r in found])
 
 
 def _affordable(device: torch.device) -> int:

@@ -54,7 +54,7 @@ class FieldSample:
         """Points start..stop of side `a` or `b`, as (points, sites of the side, features)."""
         shape = (len(getattr(self.partition, side)), self.function.subject.features)
         first = start * shape[0] * shape[1]
-        return draw_residues(self._stream(side), (stop - start, *shape), self.modulus, first, self.device)
+        return draw_residues(self.stream(side), (stop - start, *shape), self.modulus, first, self.device)
 
     def chosen(self, side: str, indices: Tensor) -> Tensor:
         """The points with these indices."""
@@ -70,7 +70,7 @@ class FieldSample:
     def whole(self, name: str, count: int) -> Tensor:
         """`count` points of all sites, from a stream of their own."""
         shape = (count, self.partition.sites, self.function.subject.features)
-        return draw_residues(self._stream(name), shape, self.modulus, device=self.device)
+        return draw_residues(self.stream(name), shape, self.modulus, device=self.device)
 
-    def _stream(self, name: str) -> str:
+    def stream(self, name: str) -> str:
         return f"{self.seed}/{self.repeat}/{name}"

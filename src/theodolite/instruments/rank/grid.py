@@ -99,6 +99,7 @@ def grid_rank(
         exact=theory["saturated"],
         lower_bound=found,
         failure_probability=0.0 if theory["saturated"] else None,
+        covers=("points", "weights", "primes") if theory["saturated"] else (),
         primes=tuple(primes),
         points=templates ** max(len(split.a), len(split.b)),
         ranks=tuple(ranks),

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
-from theodolite.field import Modulus
+from theodolite.field import FieldTensor, Modulus
 from theodolite.instruments.rank.field_sample import FieldSample
 
 _LARGEST = 1 << 14
@@ -32,6 +32,23 @@ def line_degree(sample: FieldSample) -> int:
         if size >= min(_LARGEST, m.p // 2):
             raise BadInput(f"the degree is at least {found}, too large to be found modulo {m.p}: use a shallower net")
         size *= 4
+
+
+def weight_degree(sample: FieldSample) -> int | None:
+    """The degree of t ↦ y at the weights u + t·v, u and v drawn, as in `line_degree`; None where it is too large."""
+    m, point = sample.modulus, sample.whole("line", 1)
+    ends = [sample.function.draw_weights(sample.stream(f"line/{k}"), m, sample.device) for k in range(2)]
+    for size in (64, 256, 1024):
+        values = []
+        for t in range(size):
+            turned = {
+                name: FieldTensor(m.reduce(origin.residues + m.reduce(ends[1][name].residues * t)), m)
+                for name, origin in ends[0].items()
+            }
+            values.append(sample.function.over_field(turned, m)(point))
+        if (found := degree_of_values(torch.cat(values), m)) < size - 16:
+            return found
+    return None
 
 
 def degree_of_values(values: Tensor, modulus: Modulus) -> int:

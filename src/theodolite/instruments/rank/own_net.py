@@ -42,10 +42,7 @@ def _check_lines(sample: FieldSample, points: Tensor) -> int:
     stream = secrets.token_hex(16)
     step = draw_residues(f"{stream}/inputs", tuple(points.shape), m, device=sample.device)
     turn = {
-        name: torch.zeros_like(w.residues)
-        if sample.own_weights
-        else draw_residues(f"{stream}/{name}", tuple(w.shape), m, device=sample.device)
-        for name, w in weights.items()
+        name: draw_residues(f"{stream}/{name}", tuple(w.shape), m, device=sample.device) for name, w in weights.items()
     }
     size = 64
     while True:
@@ -81,8 +78,10 @@ def _check_floats(sample: FieldSample, degree: int) -> None:
             f"'{subject.name}' is not finite at small inputs, so its values over GF(p) cannot be compared with floats"
         )
     allowed = _TOLERANCE * max(abs(v) for v in floats if v is not None)
+    # modulo a small prime a polynomial may have a lower degree than it has
+    most = _PRIMES + 8 * (degree if sample.modulus.p >= 1 << 20 else 64)
     residues, product = [0] * len(x), 1
-    for count, modulus in enumerate(_moduli(sample.modulus, _PRIMES + 8 * degree, wild), 1):
+    for count, modulus in enumerate(_moduli(sample.modulus, most, wild), 1):
         lifted = {name: FieldTensor(modulus.lift(w), modulus) for name, w in weights.items()}
         found = modulus.canonical(function.over_field(lifted, modulus)(modulus.lift(x))).tolist()
         scale = product * pow(product, -1, modulus.p)

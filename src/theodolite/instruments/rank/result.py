@@ -65,6 +65,7 @@ class RankResult:
     cap: int | None
     saturated: bool
     failure_probability: float | None
+    covers: tuple[str, ...]  # what it counts: points, weights, primes
     primes: tuple[int, ...]
     points: int
     ranks: tuple[int, ...]
