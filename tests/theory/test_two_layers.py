@@ -1,4 +1,4 @@
-"""Two layers of one head (docs/exact-rank.md, the law for even widths): each step of the proof by brute force."""
+"""Two layers of one head (docs/exact-rank.md): each step of the proof by brute force."""
 
 from __future__ import annotations
 
@@ -104,3 +104,29 @@ def test_no_direction_kills_the_cubic_form_on_a_hyperplane(d: int) -> None:
         terms += (along @ basis % P @ g) * (first * form % P)
         equations.append(terms % P)
     assert _rank(np.array(equations)) == len(rows)
+
+
+@pytest.mark.parametrize(("d", "left_over"), [(3, 1), (5, 0), (7, 0)])
+def test_for_odd_widths_rank_one_matrices_leave_no_operator(d: int, left_over: int) -> None:
+    """B = N ⊕ 1, v = e, G = NM ⊕ m: no Q ≠ 0 satisfies all equations of S = xxᵀ, but one at d = 3, with one pair."""
+    random, n = np.random.default_rng(d), _symplectic(d - 1)
+    m = random.integers(1, P, size=d)
+    b, g = np.eye(d, dtype=np.int64), np.diag(m)
+    b[:-1, :-1], g[:-1, :-1], v = n, n @ g[:-1, :-1] % P, np.eye(d, dtype=np.int64)[-1]
+    rows, columns = np.triu_indices(d)
+    basis = np.zeros((len(rows), d, d), dtype=np.int64)
+    basis[np.arange(len(rows)), rows, columns] = basis[np.arange(len(rows)), columns, rows] = 1
+    first, second = np.triu_indices(len(rows))
+    equations = []
+    for _ in range(len(first) + 15):
+        x, y, z = random.integers(P, size=(3, d))
+        zeta = ((x @ y % P) * z - (x @ z % P) * y) % P  # ⟂ x
+        # the second derivative of vᵀS B S Bᵀ S G S at S = xxᵀ, applied to ζ: P at the first three places, R at the last
+        outer, form, start = basis @ zeta % P, x @ b % P @ x % P, v @ x % P
+        ends = outer @ (g.T @ x % P) % P
+        places = (v @ basis % P @ (b @ x % P) * form + start * (basis @ (b.T @ x % P) % P @ (b.T @ x % P))) % P
+        third = (b @ x % P @ basis) % P @ g % P @ outer.T % P
+        pairs = (np.outer(places, ends) + start * form % P * third) % P
+        both = np.where(first == second, pairs[first, first], pairs[first, second] + pairs[second, first])
+        equations.append(both % P)
+    assert len(first) - _rank(np.array(equations)) == left_over
