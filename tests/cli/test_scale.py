@@ -54,6 +54,15 @@ def test_the_command_prints_a_table_and_writes_a_page(text, tmp_path):
     assert document["published_transition"]["slope"] == 0.0555
 
 
+def test_the_estimate_counts_what_is_left_alone(text, tmp_path):
+    told = []
+    store = Running(out=tmp_path / "kept")
+    for _ in range(2):
+        scale(str(text), **SMALL, running=store, rows=32, before=lambda planned, seconds: told.append(seconds))
+    assert told[0] > 0
+    assert told[1] == 0
+
+
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [

@@ -74,10 +74,13 @@ def scale(
     refuse_foreign(out)
     workers = workers or default_workers(device, site.engine)
 
-    def announce(planned: Planned) -> None:
+    def announce(planned: Planned, seconds: float) -> None:
         shapes = {(s.size, s.depth) for s in planned.shapes.values()}
+        each = seconds / (workers or 1)
+        about = f"{each / 60:.0f} minutes" if each > 90 else "a minute or less"
         errors.print(
-            f"{len(planned.cells)} networks of {len(shapes)} shapes, {planned.operations():.1e} operations in all",
+            f"{len(planned.cells)} networks of {len(shapes)} shapes, {planned.operations():.1e} operations in all; "
+            f"{about} of training by a short trial here, without evaluation and compiling",
             style="dim",
             soft_wrap=True,
         )

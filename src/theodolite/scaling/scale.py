@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from theodolite.device import resolve_device
 from theodolite.errors import BadInput
 from theodolite.lab.campaign import Failure, Listener
 from theodolite.lab.running import Running
 from theodolite.lab.work import Context
+from theodolite.scaling.estimate import estimated_seconds
 from theodolite.scaling.experiment import Experiment, Planned
 from theodolite.scaling.shapes import WITHIN, Net
 from theodolite.scaling.valley import Transition, Valley, points, transition, valley
@@ -71,7 +73,7 @@ def scale(
     within: float = WITHIN,
     running: Running = Running(),
     listener: Listener | None = None,
-    before: Callable[[Planned], None] | None = None,
+    before: Callable[[Planned, float], None] | None = None,
 ) -> Scaling:
     """Train networks of equal size and different depth on the same text, and see which depth is best at each size.
 
@@ -92,7 +94,7 @@ def scale(
         within: how far a shape may be from its size, as a share of it
         running: `Running(device="cpu", out=None, …)`: what is finished in `out` is not trained again
         listener: is told of progress and of failures
-        before: is told what will be trained, before anything is
+        before: is told what will be trained, and about how many seconds of one process that takes here
 
     Examples:
         >>> found = scale("python", sizes=[2000], depths=[1, 2], seeds=2, rates=[4e-3], tokens=2, context=16, batch=8)
@@ -119,9 +121,10 @@ def scale(
         within,
     )
     planned = experiment.plan()
-    if before is not None:
-        before(planned)
     with running.open() as store:
+        if before is not None:
+            finished = store.finished(cell.key for cell in planned.cells)
+            before(planned, estimated_seconds(planned, finished, resolve_device(running.device)))
         context_ = Context(checkpoints=store.checkpoints.resolve(), locations=planned.training.locations)
         outcome = running.run(
             planned.cells,
