@@ -149,15 +149,27 @@ def test_the_point_of_roots_of_unity_is_one_of_the_theorem(d: int, t: int) -> No
     assert _bordered_rank([[(one, one)]] * base, a, x, y) == growth_exponent(d, t) + 1
 
 
-@pytest.mark.parametrize(("d", "heads", "t"), [(4, 2, 1), (5, 3, 1), (6, 3, 1), (8, 2, 2), (9, 3, 2)])
-def test_heads_of_twice_as_many_entries_as_tokens_are_enough(d: int, heads: int, t: int) -> None:
-    """The first layer's heads share the identity among their queries; all else happens in 2t dimensions."""
-    base, inner = base_depth(2 * t) + 1, max(2 * t, -(-d // heads))
+@pytest.mark.parametrize(("d", "inner", "t"), [(4, 2, 1), (5, 2, 1), (6, 2, 1), (3, 1, 1), (8, 4, 2), (6, 3, 2)])
+def test_heads_that_share_two_projections_are_enough(d: int, inner: int, t: int) -> None:
+    """Step 6: ⌈2t/d_a⌉·⌈d/d_a⌉ heads, the first layer's B sharing the identity; all else happens in 2t dimensions."""
+    base = base_depth(2 * t) + 1
     a, x, y = _special_point(d, t, 3**base)
-    small = np.diag(np.arange(d) < 2 * t).astype(np.int64)
-    shares = [np.diag(np.arange(d) // inner == h).astype(np.int64) for h in range(heads)]
-    layers = [[(small, share) for share in shares], *[[(small, small)]] * (base - 1)]
+    places = np.arange(d)
+    shares = [np.diag(places // inner == h).astype(np.int64) for h in range(-(-d // inner))]
+    small = [share * (places < 2 * t) for share in shares[: -(-2 * t // inner)]]
+    layers = [list(itertools.product(small, shares)), *[list(itertools.product(small, small))] * (base - 1)]
     assert _bordered_rank(layers, a, x, y) == growth_exponent(d, t) + 1
+
+
+def test_enough_narrow_heads_contain_one_of_full_width() -> None:
+    draws = np.random.default_rng(0)
+    d, inner = 5, 2
+    a, b, x = draws.integers(9, size=(3, d, d))
+    shares = [np.diag(np.arange(d) // inner == h).astype(np.int64) for h in range(-(-d // inner))]
+    heads = [(a @ left, right @ b) for left, right in itertools.product(shares, shares)]
+    assert len(heads) == 9
+    assert all(np.linalg.matrix_rank(side) <= inner for head in heads for side in head)
+    assert (sum(left @ x @ right for left, right in heads) == a @ x @ b).all()
 
 
 @pytest.mark.parametrize(("d", "heads", "t"), [(5, 5, 3), (6, 6, 3), (8, 4, 3), (4, 4, 2)])

@@ -11,8 +11,8 @@ at a point where its Hessian is regular, then for all L > L₀
 One head of full width has such a point as soon as 3^L₀ > d; other shapes are certified one by one
 (`claims.tensors.growth_certificate`).
 
-t < d. One head of full width has sep ≥ binom(δ+k, k) for L > L₀ as soon as 3^L₀ > min(d, 2t); so have heads of width 2t
-and more with H·d_a ≥ d, for d ≥ 2t and 3^(L₀−1) > 2t.
+t < d. One head of full width has sep ≥ binom(δ+k, k) for L > L₀ as soon as 3^L₀ > min(d, 2t); so have
+⌈2t/d_a⌉·⌈d/d_a⌉ heads of width d_a, for d ≥ 2t and 3^(L₀−1) > 2t.
 
 These bounds contradict the upper half of Theorem 7.2 for large L where δ > 2d + 1: d ≥ 5 with 6 tokens or more, and
 d = 4 with 8 or more.
