@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from theodolite.theory.cap import attention_cap
+from theodolite.theory.heads import heads_cap
+
 P = 32_003
 Residues = NDArray[np.int64]
 
@@ -130,3 +133,13 @@ def test_for_odd_widths_rank_one_matrices_leave_no_operator(d: int, left_over: i
         both = np.where(first == second, pairs[first, first], pairs[first, second] + pairs[second, first])
         equations.append(both % P)
     assert len(first) - _rank(np.array(equations)) == left_over
+
+
+def test_the_cap_of_as_many_heads_as_contain_a_full_one_is_that_of_the_full_one() -> None:
+    """Else the theorem, which holds for ⌈d/d_a⌉² heads, would contradict the cap of the heads."""
+    for d in range(2, 10):
+        entries = d * (d + 1) // 2
+        full = 1 + entries + entries * (entries + 1) // 2 + d * entries + d
+        assert attention_cap(2, d, d, d) == full
+        for inner in range(1, d + 1):
+            assert heads_cap(2, d, (-(-d // inner)) ** 2, inner) == full
