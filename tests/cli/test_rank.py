@@ -118,6 +118,37 @@ def test_certificate_round_trip(theodolite, tmp_path):
     assert "truncated" in truncated.err
 
 
+def test_many_certificates_are_summed_up(theodolite, tmp_path):
+    from theodolite.claims.tensors.graded_certificate import graded_certificate
+    from theodolite.claims.tensors.growth_certificate import growth_certificate
+
+    shape = ("rank", "self-attention", "--depth", 1, "--width", 2, "--tokens", 4)
+    assert theodolite(*shape, "--certificate", tmp_path / "rank.json").code == 0
+    parts = graded_certificate([(0, 1), (1, 2)], depth=1, width=2)
+    wrong = graded_certificate([(1, 3)], depth=1, width=2)
+    lines = [json.dumps(document) for document in (parts, growth_certificate(2, base=1).document())]
+    (tmp_path / "others.jsonl").write_text("\n".join(lines))
+    good = theodolite("verify", tmp_path)
+    assert good.code == 0
+    assert "3 of 3 certificates are valid, 2 of them prove an exact rank" in good.out
+    alone = theodolite("verify", tmp_path / "rank.json", tmp_path / "others.jsonl", "--json")
+    assert [row["kind"] for row in json.loads(alone.out)["certificates"]] == ["rank", "graded", "growth"]
+    (tmp_path / "others.jsonl").write_text("\n".join([*lines, json.dumps(wrong)]))
+    bad = theodolite("verify", tmp_path)
+    assert bad.code == 1
+    assert "refused: " in bad.out
+    assert "others.jsonl, certificate 3" in bad.out
+    assert "3 of 4 certificates are valid" in bad.err
+    assert theodolite("verify", tmp_path, "--json").code == 1
+    (tmp_path / "empty").mkdir()
+    assert "holds no file" in theodolite("verify", tmp_path / "empty").err
+    (tmp_path / "twice.json").write_text('{"format": 1, "format": 2}')
+    assert "stands twice" in theodolite("verify", tmp_path / "twice.json").err
+    one = theodolite("verify", tmp_path / "others.jsonl", "--net", "file.py:Net")
+    assert one.code == 1
+    assert "built-in net" in one.out
+
+
 def test_a_certificate_of_a_users_net_needs_that_very_file(theodolite, user_file, tmp_path):
     file = tmp_path / "bound.json"
     net = f"{user_file}:Product"

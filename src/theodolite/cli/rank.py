@@ -107,7 +107,7 @@ def _show(result: RankResult, certificate: Path | None) -> None:
     grid = labelled()
     shape = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.shape.items())
     grid.add_row("net", f"{result.net} ({shape})")
-    if result.source is not None:
+    if result.source is not None and result.mode != "epsilon":
         grid.add_row("file's SHA-256", result.source)
     grid.add_row("partition", result.partition)
     for label, value in _lines(result, format_value):
