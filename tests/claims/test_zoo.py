@@ -77,20 +77,20 @@ def hierarchy(changed: Mapping[tuple[str, str], list[dict[str, Any]]] | None = N
     return rows("G15", made)
 
 
-def test_published_figures_seen_again_hold():
+def test_six_seeds_see_successes_again_and_are_too_few_for_failures():
     verdict = claims["G15"].decide(hierarchy())
-    assert verdict.outcome == "holds"
+    assert verdict.outcome == "undecided"
     assert len(verdict.predicted) == 15
-    assert "15 were decided" in verdict.detail
+    assert "0 failures seen again, 0 contradicted" in verdict.detail
 
 
-def test_a_published_failure_that_most_seeds_beat_fails_and_a_missed_success_decides_nothing():
+def test_a_published_failure_that_is_beaten_fails_and_a_missed_success_decides_nothing():
     beaten = {("reverse", "lstm"): [member(1.0, 0.99, "solved")] * 6}
     assert claims["G15"].decide(hierarchy(beaten)).outcome == "fails"
-    lucky = {("reverse", "lstm"): [member(1.0, 0.99, "solved")] * 3 + [member(1.0, 0.5, "solved")] * 3}
-    assert claims["G15"].decide(hierarchy(lucky)).outcome == "holds"
+    lucky = {("reverse", "lstm"): [member(1.0, 0.99, "solved")] + [member(1.0, 0.5, "solved")] * 5}
+    assert claims["G15"].decide(hierarchy(lucky)).outcome == "undecided"
     missed = {("reverse", "stack-rnn"): [member(0.6, 0.5)] * 6}
-    assert claims["G15"].decide(hierarchy(missed)).outcome == "holds"
+    assert claims["G15"].decide(hierarchy(missed)).outcome == "undecided"
 
 
 def test_nothing_learnt_is_undecided():
@@ -150,8 +150,8 @@ def test_growth_with_depth_under_growing_steps_holds():
     assert claims["G20"].decide(word_problem({1: 2, 2: 4, 4: 8}, 32)).outcome == "holds"
 
 
-def test_a_transformer_that_solves_the_longest_or_a_wrong_witness_fails():
-    assert claims["G20"].decide(word_problem({1: 2, 2: 4, 4: 32}, 32)).outcome == "fails"
+def test_a_wrong_witness_fails_and_a_transformer_that_solves_the_longest_leaves_it_undecided():
+    assert claims["G20"].decide(word_problem({1: 2, 2: 4, 4: 32}, 32)).outcome == "undecided"
     assert claims["G20"].decide(word_problem({1: 2, 2: 4, 4: 8}, 32, errors=1)).outcome == "fails"
 
 
@@ -180,9 +180,11 @@ def ablation(costs: Mapping[str, float], whole: float = 0.97) -> list[Row]:
     return rows("P8", made)
 
 
-def test_a_small_cost_holds_and_a_large_one_on_a_learnt_task_fails():
+def test_a_small_cost_holds_and_a_large_one_is_left_to_the_full_size():
     assert claims["P8"].decide(ablation({})).outcome == "holds"
-    assert claims["P8"].decide(ablation({"recall": 0.3})).outcome == "fails"
+    large = claims["P8"].decide(ablation({"recall": 0.3}))
+    assert large.outcome == "undecided"
+    assert "large so far on 1 of 5 tasks, 0 not learnt by the whole. Short training" in large.detail
     assert claims["P8"].decide(ablation({"recall": 0.3}, whole=0.6)).outcome == "undecided"
     assert claims["P8"].decide(ablation({"recall": 0.05, "copy": 0.05, "dyck": 0.05})).outcome == "undecided"
 

@@ -19,9 +19,10 @@ _SAID = ("holds", "fails")
 
 
 def keep(file: str | Path, results: Iterable[Result]) -> None:
-    """Put results into a file of them, in the place of earlier ones of the same claim and record."""
+    """Put results into a file of them, in the place of earlier ones of the same claim and record; what no registered
+    rule covers any more is dropped."""
     path = Path(file)
-    before = _results(path) if path.exists() else []
+    before = [result for result in (_results(path) if path.exists() else []) if _sizes(result)]
     merged = {(r["id"], r["record"]): r for r in (*before, *results)}
     order = [claim.id for claim in ordered()]
     sorted_ = sorted(merged.values(), key=lambda r: order.index(r["id"]) if r["id"] in order else len(order))
@@ -36,11 +37,20 @@ def read(files: Sequence[str | Path]) -> dict[tuple[str, Size], Result]:
     several by the same rule the last counts."""
     found: dict[tuple[str, Size], Result] = {}
     for result in (r for file in files for r in _results(Path(file))):
-        for size in claims[result["id"]].sizes if result["id"] in claims else ():
-            record = registered(result["id"], size)
-            if record is not None and record.covers(result["record"]):
-                found[result["id"], size] = result
+        found |= {(result["id"], size): result for size in _sizes(result)}
     return found
+
+
+def _sizes(result: Result) -> list[Size]:
+    """Of the claim's rules those that it was decided by, if they are registered still."""
+    if result["id"] not in claims:
+        return []
+    sizes: list[Size] = []
+    for size in claims[result["id"]].sizes:
+        record = registered(result["id"], size)
+        if record is not None and record.covers(result["record"]):
+            sizes.append(size)
+    return sizes
 
 
 def standing(kept: Mapping[tuple[str, Size], Result]) -> list[dict[str, Any]]:

@@ -72,3 +72,8 @@ def _identity(cell: Cell) -> str:
 
 def outcome(good: bool, decided: bool = True) -> Outcome:
     return "undecided" if good and not decided else "holds" if good else "fails"
+
+
+def not_run(why: str) -> Decide:
+    """Of a claim that has no cells: it says why."""
+    return lambda rows: Verdict("not run", None, None, why)

@@ -61,6 +61,13 @@ def chance_of_no_lead(first: Sequence[float], second: Sequence[float], margin: f
     return float(test.pvalue)  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def chance_of_no_excess(values: Sequence[float], bound: float = 0.0) -> float:
+    """Student's one-sided p-value against a mean above `bound`, of at least two values."""
+    if np.ptp(values) == 0:
+        return float(values[0] <= bound)
+    return float(stats.ttest_1samp(values, bound, alternative="greater").pvalue)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def paired_shares(
     both: int, only_first: int, only_second: int, neither: int
 ) -> tuple[float, tuple[float, float]] | None:

@@ -42,7 +42,13 @@ def tuples(setting: str, accuracy: list[float]) -> Row:
     return row("failure-tuples", setting, {"accuracy": accuracy}, {})
 
 
-def g5(decomposed: float = 0.8, whole: float = 0.5, single: float = 0.9, ratio: float = 1e-4) -> list[Row]:
+def g5(
+    decomposed: float = 0.8,
+    whole: float = 0.5,
+    single: float = 0.9,
+    ratio: float = 1e-4,
+    other: float | None = None,
+) -> list[Row]:
     signal = {
         "end to end, k = 1": [1e-3, 1e-3],
         "end to end, k = 2": [ratio, ratio],
@@ -50,9 +56,9 @@ def g5(decomposed: float = 0.8, whole: float = 0.5, single: float = 0.9, ratio: 
         "decomposed, k = 2": [9e-4, 9e-4],
     }
     return [
-        tuples("k = 3, decomposed", [decomposed, 0.9]),
-        tuples("k = 3, end to end", [whole, 0.5]),
-        tuples("k = 1, end to end", [single, 0.9]),
+        tuples("k = 3, decomposed", [decomposed, decomposed if other is None else other]),
+        tuples("k = 3, end to end", [whole, whole]),
+        tuples("k = 1, end to end", [single, single]),
         row("failure-tuples-signal", "signal", signal, {}),
     ]
 
@@ -126,10 +132,11 @@ def test_a_claim_holds_on_what_the_paper_saw(name, make):
 @each(
     ("name", "rows", "expected"),
     [
-        ("G3", g3(slow=None), "fails"),  # a seed at d = 10 never got there
-        ("G3", g3(chance=0.56), "fails"),  # d = 30 is learnt in part
+        ("G3", g3(slow=None), "undecided"),  # one seed of five at d = 10 never got there
+        ("G3", g3(chance=0.56), "undecided"),  # one seed at d = 30 learns something
         ("G3", g3(given=10_000), "undecided"),  # d = 30 was given less than d = 10 needed
         ("G5", g5(decomposed=0.7), "fails"),
+        ("G5", g5(decomposed=0.7, other=0.8), "undecided"),  # one seed of two
         ("G5", g5(whole=0.65), "fails"),
         ("G5", g5(single=0.6), "fails"),
         ("G5", g5(ratio=5e-4), "fails"),

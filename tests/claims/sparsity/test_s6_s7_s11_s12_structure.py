@@ -35,9 +35,10 @@ def selecting(changes: dict[str, dict[str, Any]] | None = None) -> list[Row]:
         ({}, "holds"),
         ({"content, entmax": {"auc": 0.6}}, "fails"),
         ({"before, softmax": {"mass": 0.3}}, "fails"),
-        ({"content, softmax": {"effective": 5.0}}, "fails"),
+        ({"content, softmax": {"effective": 5.0}}, "undecided"),
         ({"sibling, softmax": {"positive": 0.5}}, "undecided"),
-        ({f"{target}, softmax": {"positive": 0.5} for target in ("content", "sibling", "before")}, "fails"),
+        ({f"{target}, softmax": {"positive": 0.5} for target in ("content", "sibling", "before")}, "undecided"),
+        ({f"{target}, softmax": {"positive": 0.2} for target in ("content", "sibling", "before")}, "fails"),
         ({"content, sparsemax": {"unexplained": 0.9}}, "undecided"),
     ],
 )

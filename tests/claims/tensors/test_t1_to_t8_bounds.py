@@ -21,8 +21,9 @@ EXPECTED = {
     "T3": "holds",
     "T4": "holds",
     "T5": "fails",
-    "T6": "holds",
-    "T7": "fails",
+    "T6a": "holds",
+    "T6b": "fails",
+    "T7": "holds",
     "T8": "holds",
 }
 
@@ -55,8 +56,9 @@ def altered(rows: list[Row], number: int, **changes: Any) -> list[Row]:
         ("T3", 60, {"rank": 4}),  # two recurrent layers left-right: no constant step
         ("T4", 0, {"rank": 1}),  # below the lower bound
         ("T4", 0, {"rank": 10**6, "exact": True}),  # above the upper bound
-        ("T6", 1, {"rank": 17}),
-        ("T6", 1, {"exact": False}),
+        ("T6a", 1, {"rank": 17}),
+        ("T6a", 1, {"exact": False}),
+        ("T7", 3, {"rank": 50}),  # above the cap that knows neither heads nor their width
         ("T8", 2, {"degree": 26}),
         ("T8", 6, {"mixing": 4}),
     ],
@@ -78,9 +80,23 @@ def test_an_open_upper_bound_leaves_the_claim_undecided(measured):
     assert claims["T5"].decide([*altered(few_tokens, 0, rank=3), without]).outcome == "fails"
 
 
-def test_the_literal_bottleneck_claim_would_hold_if_nothing_grew(measured):
+def test_a_bound_that_is_not_reached_leaves_the_bottleneck_undecided(measured):
     flat = [Row(row.cell, {**row.result, "rank": 40}) for row in measured["T7"]]
-    assert claims["T7"].decide(flat).outcome == "holds"
+    verdict = claims["T7"].decide(flat)
+    assert verdict.outcome == "undecided"
+    assert "no rank grows for H·d_a > d" in verdict.detail
+    assert "still grows for H·d_a > d along heads" in claims["T7"].decide(measured["T7"]).detail
+
+
+def test_growth_with_the_rank_of_the_embedding_is_refuted_by_a_certificate_alone(measured):
+    assert claims["T6b"].decide(altered(measured["T6b"], 0, certified=False)).outcome == "undecided"
+
+
+@pytest.mark.parametrize("name", ["T9", "G21"])
+def test_what_was_not_run_says_why(name):
+    (told,) = check_claims([name])
+    assert (told["verdict"], told["cells"]) == ("not run", 0)
+    assert told["detail"]
 
 
 def test_a_cell_that_fails_means_not_run(monkeypatch):

@@ -11,7 +11,7 @@ from theodolite.nets.load import load
 from theodolite.nets.size import count_parameters
 from theodolite.theory.cap import homogeneous_cap
 
-SOURCE = "Attention is optimal building block, "
+SOURCE = "Attention is Optimal Building Block (Navon 2021), "
 CONNECTED = "polynomial-mlp"
 ATTENTION = "degree-attention"
 

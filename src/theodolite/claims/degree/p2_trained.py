@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.claims.contract import claim
+from theodolite.claims.degree.cases import SOURCE
 from theodolite.claims.rule import Outcome, Statistics, Verdict
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.paired import ErrorRatio, error_ratio, signs
@@ -70,7 +71,7 @@ def _p2_cells() -> list[Cell]:
 @claim(
     "P2",
     "Trained at equal budget, T₃ beats T₂ and T₄ where high separation rank is needed.",
-    "Attention is optimal building block, Sections 1 and 3",
+    SOURCE + "Section 3.1",
     "Normalised product blocks, 12 matrices of 16 × 16, 3,409 parameters each; 500 steps of 64 fresh points. Five "
     "families of functions of 8 variables with ε-rank of 5 or more at ε = 0.3; 16 functions of each, the same for all "
     "degrees; the rate chosen per degree and family on 4 other functions. Paired t-tests of the log of the test error, "

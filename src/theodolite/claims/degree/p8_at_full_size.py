@@ -14,7 +14,7 @@ from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import chance_of_no_lead
 from theodolite.statistics.paired import holm
 
-_LEARNT = 0.9
+LEARNT = 0.9
 _RISING = 0.02  # of mean accuracy from one fifth of the steps to the next
 _COMPARED = OneSetting(NET, "without", KINDS, {"majority": {"bits": 9}, **TASKS})
 
@@ -22,17 +22,23 @@ _COMPARED = OneSetting(NET, "without", KINDS, {"majority": {"bits": 9}, **TASKS}
 def costs(rows: Sequence[Row]) -> dict[str, bool | None]:
     """Of one stage: True where the cost is small, False where it is large."""
     by_kind = _COMPARED.members(rows)
-    found = {place: scores(own, "accuracy") for place, own in by_kind.items()}
+    said: dict[str, bool | None] = {}
+    for task, side in clear_costs(rows, LEVEL).items():
+        learnt = statistics.fmean(scores(by_kind[task, "nothing"], "accuracy")) >= LEARNT
+        counts = side is True or (side is False and not rising(by_kind[task, "both"]))
+        said[task] = side if learnt and counts else None
+    return said
+
+
+def clear_costs(rows: Sequence[Row], level: float) -> dict[str, bool | None]:
+    """True where a cost below the margin, False where one above it is clear over all tasks and both sides (Holm)."""
+    found = {place: scores(own, "accuracy") for place, own in _COMPARED.members(rows).items()}
     tasks = list(dict.fromkeys(task for task, _ in found))
     large = [chance_of_no_lead(found[task, "nothing"], found[task, "both"], MARGIN) for task in tasks]
     small = [chance_of_no_lead(found[task, "both"], found[task, "nothing"], -MARGIN) for task in tasks]
-    clear = holm([*large, *small], LEVEL)
-    said: dict[str, bool | None] = {}
-    for place, task in enumerate(tasks):
-        learnt = statistics.fmean(found[task, "nothing"]) >= _LEARNT
-        lost = clear[place] and not rising(by_kind[task, "both"])
-        said[task] = None if not learnt else False if lost else True if clear[len(tasks) + place] else None
-    return said
+    clear = holm([*large, *small], level)
+    ends = zip(clear[: len(tasks)], clear[len(tasks) :], strict=True)
+    return {task: False if lost else True if kept else None for task, (lost, kept) in zip(tasks, ends, strict=True)}
 
 
 def rising(rows: Sequence[Row]) -> bool:
@@ -85,7 +91,7 @@ ABLATION = Rule(
     f"Transformer's mean accuracy less that of the one with neither is small if below {MARGIN}, large if above "
     "(Welch, one-sided, ten tests). A large cost counts only where the network with neither has stopped rising: its "
     f"mean accuracy over the last fifth of the steps is at most {_RISING} above that over the fifth before. A task "
-    f"that the whole does not learn (mean accuracy below {_LEARNT}) says nothing. A task undecided goes on, all "
+    f"that the whole does not learn (mean accuracy below {LEARNT}) says nothing. A task undecided goes on, all "
     "networks. Holds if the cost is small on most tasks and large on none; fails if it is large on one. The curves "
     "over steps are reported.",
     lambda: _COMPARED.cells(list(_COMPARED.tasks), STEPS[0]),

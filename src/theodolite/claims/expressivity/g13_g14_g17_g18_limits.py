@@ -105,6 +105,7 @@ _LAYERS = (1, 2, 3)
 _LENGTHS = (10, 100, 1000)
 _NORMS = (None, 0.0, 1e-5)
 _SLOPE = 0.1
+_THREE = 2.394 / 1.960  # normal quantiles of 1 − 0.025/3 and 1 − 0.025
 PUBLISHED = {  # Chiang & Cholak 2022: cross-entropy in bits at n = 10, 100, 1000
     ("parity", None): (0.9950, 0.99994, 0.9999994),
     ("parity", 0.0): (0.0598, 0.0598, 0.0597),
@@ -139,26 +140,29 @@ def _g14_cells() -> list[Cell]:
     "In soft attention one symbol moves the output by O(1/n), so that the cross-entropy on parity and Dyck-2 tends to "
     "chance as inputs grow.",
     EXPRESSIVITY + "Hahn 2020, Lemma 5; constructions of Chiang & Cholak 2022",
-    "Networks of bounded logits and a bounded Lipschitz constant. (1) Unmasked softmax attention of depth 1, 2, 3: the "
-    "95 % interval of the slope of log change over log n, n = 8 … 256, lies in −1 ± 0.1. (2) Causal, depth L = 1, "
+    "Networks of bounded logits and a bounded Lipschitz constant. (1) Unmasked softmax attention of depth 1, 2, 3: "
+    "the 95 % interval of the slope of log change over log n, n = 8 … 256, lies in −1 ± 0.1. (2) Causal, depth L = 1, "
     "2, 3, n = 8 … 2048: of the laws (log n)^a/n, a = 0 … L, with a free shift of the logarithm, a = L − 1 leaves the "
     "least residual, in at least 80 % of resamples. (3) The exact constructions for PARITY and FIRST, and Dyck-2 with "
     "logits that do not grow (a type is changed, which enters through values alone): without layer norm the "
-    "cross-entropy rises with n to at least 0.95 bits, PARITY and FIRST being "
-    "right on every input tried. Layer norm with ε = 0 is not Lipschitz and Dyck-2 with logits that grow with n is "
-    "outside the claim: there the cross-entropy must stay the same to 1e-3, which shows that these conditions matter.",
+    "cross-entropy rises with n to at least 0.95 bits, PARITY and FIRST being right on every input tried. Layer norm "
+    "with ε = 0 is not Lipschitz and Dyck-2 with logits that grow with n is outside the claim: there the "
+    "cross-entropy must stay the same to 1e-3, which shows that these conditions matter. Fails if (3) does not come "
+    "out, or if at some depth the change clearly falls more slowly than n^−0.9 (the interval widened for three "
+    "comparisons lies above −0.9); undecided if (1) or (2) only does not come out.",
     _g14_cells,
     quote="If we exchange one input symbol x_i (i < n), then the change in the resulting activation at the decoder "
     "layer is bounded as O(1/n); any transformer, as inputs get longer, will not be able to model Parity or Dyck-2",
     kind="theorem",
     statistics=Statistics(
         "12 draws of weights for the laws, as many inputs as stated for the constructions",
-        "none: all three slopes and powers must agree",
+        "none for holding, for which all slopes and powers must agree; for failing three intervals (Bonferroni)",
     ),
 )
 def _g14(rows: Sequence[Row]) -> Verdict:
     slopes, laws, curves, brackets = rows[:3], rows[3:6], rows[6:12], rows[12:]
     flat = all(r["interval"] and -1 - _SLOPE <= r["interval"][0] <= r["interval"][1] <= -1 + _SLOPE for r in slopes)
+    slow = any(r["interval"] and _widened(r["interval"])[0] > -1 + _SLOPE for r in slopes)
     powers = [(r["diagnostics"]["chosen"], r["diagnostics"]["chosen_in"]) for r in laws]
     logarithmic = all(
         chosen == depth - 1 and share >= 0.8 for depth, (chosen, share) in zip(_LAYERS, powers, strict=True)
@@ -172,7 +176,7 @@ def _g14(rows: Sequence[Row]) -> Verdict:
     constant = all(max(each) - min(each) <= 1e-3 for each in (bits["parity", 0.0], bits["first", 0.0], growing))
     shown = ", ".join(f"{r['value']:.3f}" for r in slopes)
     return Verdict(
-        outcome(flat and logarithmic and right and fading and constant),
+        outcome(right and fading and constant and not slow, flat and logarithmic),
         predicted={
             "slope": -1,
             "log powers": [depth - 1 for depth in _LAYERS],
@@ -194,6 +198,12 @@ def _g14(rows: Sequence[Row]) -> Verdict:
         f"with layer norm and ε = 0, {bits['parity', 0.0][-1]:.4f} and {bits['first', 0.0][-1]:.4f} at every n; Dyck-2 "
         f"{_listed(bounded)} with bounded logits, {growing[-1]:.3f} with growing ones.",
     )
+
+
+def _widened(interval: Sequence[float]) -> tuple[float, float]:
+    """From 95 % to what three such intervals need to hold together with 95 % (Bonferroni, normal)."""
+    middle, half = (interval[0] + interval[1]) / 2, (interval[1] - interval[0]) / 2
+    return middle - _THREE * half, middle + _THREE * half
 
 
 def _tends_to_chance(bits: Sequence[float]) -> bool:

@@ -45,7 +45,7 @@ def hierarchy_cells() -> Sequence[Cell]:
     return _cells("chomsky", hierarchy.NETS, list(tables["chomsky"].experiments()), STEPS[0])
 
 
-def hierarchy_sides(rows: Sequence[Row]) -> dict[tuple[str, str], bool | None]:
+def hierarchy_sides(rows: Sequence[Row], level: float = LEVEL) -> dict[tuple[str, str], bool | None]:
     """For every published figure of one stage."""
     tallies = {}
     for (task, net), own in members(rows, _place).items():
@@ -54,7 +54,7 @@ def hierarchy_sides(rows: Sequence[Row]) -> dict[tuple[str, str], bool | None]:
             reached = sum(score >= SOLVED for score in scores(own, "unseen"))
             learnt = sum(row["status"] == "solved" for row in own)
             tallies[f"{task}|{net}"] = Tally(figures[0].value >= SOLVED, reached, learnt, len(own))
-    found = sides(tallies, _RUNS, LEVEL)
+    found = sides(tallies, _RUNS, level)
     return {(task, net): found[f"{task}|{net}"] for task, net in (name.split("|") for name in tallies)}
 
 
@@ -109,7 +109,7 @@ def thinking_cells() -> Sequence[Cell]:
     return _cells("universal-transformer", thinkers.NETS, thinkers.TASKS, STEPS[0])
 
 
-def thinking_order(rows: Sequence[Row]) -> dict[tuple[str, str], bool | None]:
+def thinking_order(rows: Sequence[Row], level: float = LEVEL) -> dict[tuple[str, str], bool | None]:
     """For every task and rival of one stage: whether the Universal Transformer is ahead, as published, or behind."""
     found = members(rows, _place)
     published = {(s.task, s.net): s.value for s in thinkers.SCORES if s.quantity == thinkers.SYMBOLS}
@@ -117,7 +117,7 @@ def thinking_order(rows: Sequence[Row]) -> dict[tuple[str, str], bool | None]:
     far = {place: scores(own, "unseen") for place, own in found.items()}
     ahead = [chance_of_no_lead(far[task, _OWN], far[task, rival]) for task, rival in pairs]
     behind = [chance_of_no_lead(far[task, rival], far[task, _OWN]) for task, rival in pairs]
-    clear = holm([*ahead, *behind], LEVEL)
+    clear = holm([*ahead, *behind], level)
     said: dict[tuple[str, str], bool | None] = {}
     for place, (task, rival) in enumerate(pairs):
         learnt = max(scores(found[task, _OWN], "accuracy")) >= _LEARNT

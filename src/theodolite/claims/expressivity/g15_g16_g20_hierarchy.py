@@ -11,14 +11,14 @@ from typing import Any
 
 from theodolite.claims.comparing import members, scores, trained
 from theodolite.claims.contract import EXPRESSIVITY, claim
-from theodolite.claims.expressivity.g15_g16_at_full_size import HIERARCHY, THINKING
+from theodolite.claims.expressivity.g15_g16_at_full_size import HIERARCHY, THINKING, hierarchy_sides, thinking_order
 from theodolite.claims.rule import Statistics, Verdict, outcome
 from theodolite.claims.tables import chomsky_published as chomsky
 from theodolite.claims.tables import universal_transformer_published as universal_transformer
 from theodolite.claims.tables.length_generalisation_published import SOLVED
 from theodolite.claims.tables.published_score import find
 from theodolite.lab.cell import Cell, Row
-from theodolite.statistics.intervals import difference_interval, wilson
+from theodolite.statistics.intervals import difference_interval
 
 # G15 — the hierarchy
 
@@ -34,6 +34,7 @@ _TABLED = {"parity-check": {}, "reverse": {"symbols": 2}, "duplicate": {}}
 _UNTABLED = ("anbn", "unbounded-dyck")  # no figure of these architectures is at hand: reported
 _COUNTING = ("lstm", "stack-rnn", "transformer")
 _SEEDS, _LONGEST, _FAR = 6, 6, (12, 15, 18, 21, 24)
+_LEVEL = 0.05
 
 
 def _g15_cells() -> list[Cell]:
@@ -54,18 +55,20 @@ def _g15_cells() -> list[Cell]:
     "still solves on inputs longer than those of training.",
     EXPRESSIVITY + "computability; figures of Delétang et al. 2022",
     f"Six seeds of 800 steps on lengths 1 to {_LONGEST}, scored on {_FAR[0]} to {_FAR[-1]}; solved is a score of "
-    f"{SOLVED} there. A published success agrees if some seed solves it, and says nothing otherwise (the published "
-    "score is the best of 30 runs of 1,000,000 steps). A published failure is contradicted if most seeds solve it "
-    "(Wilson's 95 % interval above ½), and agrees if some seed learnt the lengths of training and none solves the "
-    "longer ones. Fails if one is contradicted; holds if none is and at least half of the published figures were "
-    "decided, successes and failures among them. Tasks without a published figure are reported.",
+    f"{SOLVED} there. A published success is seen again if some seed solves it, and says nothing otherwise (the "
+    "published score is the best of 30 runs of 1,000,000 steps). A published failure is contradicted if our share "
+    "that solves is above 0 of those 30 (Fisher, one-sided), seen again if no seed solves it and so many learnt the "
+    "lengths of training that half of them solving it is excluded (2^−m); both for all published failures, Holm at 5 "
+    "%: six seeds are too few for the second, so that the full size decides. Fails if one is contradicted; holds if "
+    "none is and at least half of the published figures were decided, successes and failures among them. Tasks "
+    "without a published figure are reported.",
     _g15_cells,
     quote="Chomsky Hierarchy, Automata Hierarchy; Which neural networks are computationally universal (i.e. Turing "
     "Complete)?",
     kind="published table",
     statistics=Statistics(
         "6 seeds for each of 15 published figures",
-        "none: one interval a published failure",
+        "Holm over both tests of all published failures, 5 %",
     ),
     heavy=True,
     full=HIERARCHY,
@@ -74,6 +77,7 @@ def _g15(rows: Sequence[Row]) -> Verdict:
     predicted: dict[str, float] = {}
     measured: dict[str, Any] = {}
     verdicts: dict[str, tuple[bool, bool | None]] = {}
+    said = hierarchy_sides(rows, _LEVEL)
     for (task, net), seeds in members(rows, _task_and_net).items():
         name, far = f"{net} on {task}", scores(seeds, "unseen")
         solved = sum(score >= SOLVED for score in far)
@@ -82,7 +86,7 @@ def _g15(rows: Sequence[Row]) -> Verdict:
         published = find(chomsky.SCORES, task, net, chomsky.SCORE)
         if published:
             predicted[name] = score = published[0].value
-            verdicts[name] = score >= SOLVED, _agrees(score >= SOLVED, solved, learnt, len(far))
+            verdicts[name] = score >= SOLVED, said[task, net]
     wrong = [name for name, (_, same) in verdicts.items() if same is False]
     same = {side: [n for n, (s, agrees) in verdicts.items() if s is side and agrees] for side in (True, False)}
     decided = len(wrong) + len(same[True]) + len(same[False])
@@ -100,15 +104,6 @@ def _g15(rows: Sequence[Row]) -> Verdict:
 
 def _task_and_net(config: Mapping[str, Any]) -> tuple[str, str]:
     return config["task"], config["net"]
-
-
-def _agrees(published: bool, solved: int, learnt: int, seeds: int) -> bool | None:
-    if published:
-        return True if solved else None
-    share = wilson(solved, seeds)
-    if share is not None and share[0] > 0.5:
-        return False
-    return True if learnt and not solved else None
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -143,8 +138,8 @@ def _g16_cells() -> list[Cell]:
     "more often than the Transformer and the LSTM.",
     EXPRESSIVITY + "Universal Transformers, results (Dehghani et al. 2019)",
     "Four seeds of 1,500 steps on lengths 1 to 4 (three symbols; addition in base 2), symbols right at lengths 6, 8, "
-    "12 and 16. For each task and each rival, the 95 % interval (Welch) of the Universal Transformer's mean less the "
-    "rival's: above 0 agrees with the published order, below 0 contradicts it. A task says nothing if no seed of the "
+    "12 and 16. For each task and each rival the Universal Transformer's mean is above the rival's, as published, or "
+    "below it (Welch, one-sided, twelve tests, Holm at 5 %). A task says nothing if no seed of the "
     f"Universal Transformer is right on {_LEARNT:.0%} of the symbols at the lengths of training; and where it is "
     f"published to be right on {SOLVED:.0%} or more and is not here, falling behind is no contradiction, for the paper "
     "trained far longer. Holds if all six pairs agree, fails if one contradicts.",
@@ -154,7 +149,7 @@ def _g16_cells() -> list[Cell]:
     kind="published table",
     statistics=Statistics(
         "4 seeds for each of three networks on three tasks",
-        "none: one 95 % interval a pair",
+        "Holm over the twelve tests, 5 %",
     ),
     heavy=True,
     full=THINKING,
@@ -176,10 +171,10 @@ def _g16(rows: Sequence[Row]) -> Verdict:
                 "learnt": max(scores(found[task, own], "accuracy")) >= _LEARNT,
                 "short": published[task, own] >= SOLVED > statistics.fmean(ours),
             }
-    said = {name: p["interval"] for name, p in pairs.items() if p["learnt"]}
-    agree = [name for name, (low, _) in said.items() if low > 0]
-    behind = [name for name, (_, high) in said.items() if high < 0]
-    against = [name for name in behind if not pairs[name]["short"]]
+    order = {f"{task}, less {rival}": side for (task, rival), side in thinking_order(rows, _LEVEL).items()}
+    agree, against = ([name for name, side in order.items() if side is wanted] for wanted in (True, False))
+    unlearnt = [name for name, p in pairs.items() if not p["learnt"]]
+    short = [name for name, p in pairs.items() if p["short"] and p["interval"][1] < 0 and name not in unlearnt]
     means = {
         f"{net} on {task}": [statistics.fmean(scores(seeds, field)) for field in ("accuracy", "unseen")]
         for (task, net), seeds in found.items()
@@ -189,7 +184,7 @@ def _g16(rows: Sequence[Row]) -> Verdict:
         {name: p["published"] for name, p in pairs.items()},
         {"differences": {n: [p["measured"], p["interval"]] for n, p in pairs.items()}, "trained, longer": means},
         f"{len(agree)} of {len(pairs)} pairs in the published order, {len(against)} against it{_listed(against)}, "
-        f"{len(behind) - len(against)} behind after too short a training, {len(pairs) - len(said)} where the Universal "
+        f"{len(short)} behind after too short a training, {len(unlearnt)} where the Universal "
         f"Transformer learnt nothing. Means on trained and longer inputs: "
         f"{'; '.join(f'{name} {near:.2f}, {far:.2f}' for name, (near, far) in means.items())}.",
     )
@@ -236,9 +231,10 @@ def _g20_cells() -> list[Cell]:
     f"lengths 1 to {_WORD_LONGEST}, four seeds, for about the same time each; the length solved is the greatest, of 1 "
     f"to {_WORD_FAR[-1]}, up to which {SOLVED:.0%} of all prefix products are right. It must grow from depth 1 to "
     "depth 4 (95 % interval of the difference of means, Welch, above 0), stay below the greatest in every "
-    "Transformer, and be greater in a network whose steps grow with the input, RNN or DeltaNet, than in the "
-    "Transformer of depth 4 (interval above 0). Fails if (1) does, or if a Transformer solves the greatest length; "
-    "undecided if an interval holds 0. Z60, a solvable group of as many elements, is reported as a control.",
+    "Transformer, and be greater in the better of two networks whose steps grow with the input, RNN or DeltaNet, than "
+    "in the Transformer of depth 4 (97.5 % interval above 0, since it is the better of two). Fails if (1) does; "
+    "undecided if an interval holds 0 or a Transformer solves the greatest length, which contradicts no theorem on all "
+    "lengths. Z60, a solvable group of as many elements, is reported as a control.",
     _g20_cells,
     quote="this property implies that the standard Transformer cannot be computationally universal. When choosing a "
     "number of steps as a function of the input length, however, the Universal Transformer does not suffer from this "
@@ -246,7 +242,7 @@ def _g20_cells() -> list[Cell]:
     kind="theorem",
     statistics=Statistics(
         "4 seeds a network",
-        "none for holding: both intervals must lie above 0; failing is by single exact facts",
+        "two for the lead of the better of two networks; both intervals must lie above 0, and failing is exact",
     ),
     heavy=True,
 )
@@ -256,12 +252,12 @@ def _g20(rows: Sequence[Row]) -> Verdict:
     lengths, control = ({name: solved[group, name] for group, name in solved if group == one} for one in ("A5", "Z60"))
     shallow, deep = (lengths[f"transformer of depth {d}"] for d in (_DEPTHS[0], _DEPTHS[-1]))
     stepping = max((lengths[net] for net in _STEPPERS), key=statistics.fmean)
-    growth, lead = difference_interval(deep, shallow), difference_interval(stepping, deep)
+    growth, lead = difference_interval(deep, shallow), difference_interval(stepping, deep, 0.975)
     reached = [n for n, found in lengths.items() if n not in _STEPPERS and max(found) >= _WORD_FAR[-1]]
     exact = witness["expressible"] is True and witness["errors"] == 0
     shown = "; ".join(f"{name} {', '.join(map(str, found))}" for name, found in lengths.items())
     return Verdict(
-        outcome(exact and not reached, growth[0] > 0 and lead[0] > 0),
+        outcome(exact, not reached and growth[0] > 0 and lead[0] > 0),
         {"witness errors": 0, "length grows with depth": True, "steps that grow with the input reach further": True},
         {
             "witness": {name: witness[name] for name in ("units", "verified_on", "errors")},

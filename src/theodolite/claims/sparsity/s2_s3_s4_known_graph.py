@@ -10,7 +10,7 @@ from typing import Any
 from theodolite.claims.contract import claim
 from theodolite.claims.rule import Statistics, Verdict, outcome
 from theodolite.lab.cell import Cell, Row
-from theodolite.statistics.intervals import mean_interval
+from theodolite.statistics.intervals import chance_of_no_excess, mean_interval
 from theodolite.statistics.paired import against, holm
 
 SOURCE = "It is Compositional Sparsity (Poggio 2022), "
@@ -85,8 +85,9 @@ def _s2_cells() -> list[Cell]:
     "of 3e-4 or 3e-3 and 2 restarts, chosen per function on 200 validation points. At both sizes and against each of "
     "three rivals (wrong tree; dense of equal size; dense of 26 times the size) the 95 % interval of the geometric "
     "mean of error(true)/error(rival) must lie below 1/2. Exponential loss on signs, 300 points, no penalty, 600 "
-    "steps: the 95 % interval of the paired difference in the share of wrong signs must lie below 0. Fails if an "
-    "interval lies wholly on the other side (above 1/2; above 0).",
+    "steps: the 95 % interval of the paired difference in the share of wrong signs must lie below 0. Holds if all nine "
+    "do; fails if one is clearly on the other side (above 1/2; above 0), one-sided t-tests, Holm over the nine at "
+    "2.5 %; else undecided.",
     _s2_cells,
     quote="Empirical evidence suggests that for dense networks that do not reflect the sparse graph the same problem "
     "cannot be solved using ℓ₂ minimization. Sparsity must be explicit in the architecture of the network for ℓ₂ "
@@ -94,20 +95,24 @@ def _s2_cells() -> list[Cell]:
     kind="observation",
     statistics=Statistics(
         "10 functions, the same for all nets",
-        "none: one 95 % interval a comparison",
+        "none for holding, for which all nine comparisons must agree; for failing Holm over the nine, 2.5 % one-sided",
     ),
     heavy=True,
 )
 def _s2(rows: Sequence[Row]) -> Verdict:
     square, signs = _by_net(rows, "square", _SIZES), _by_net(rows, "exponential", _SIZES[:1])[_SIZES[0]]
-    good, bad, ratios = True, False, {}
+    good, other_side, ratios = True, [], {}
     for rival in list(_NETS)[1:]:
         for points in _SIZES:
             ratio, (low, high) = _log_ratio(square[points]["true tree"], square[points][rival])
             ratios[f"{rival}, {points} points"] = [short(ratio), short(low), short(high)]
-            good, bad = good and high < 0.5, bad or low > 0.5
-        down, up = mean_interval([a - b for a, b in zip(signs["true tree"], signs[rival], strict=True)]) or (-1.0, 1.0)
-        good, bad = good and up < 0, bad or down > 0
+            good = good and high < 0.5
+            logs = [math.log(a / b) for a, b in zip(square[points]["true tree"], square[points][rival], strict=True)]
+            other_side.append(chance_of_no_excess(logs, math.log(0.5)))
+        off = [a - b for a, b in zip(signs["true tree"], signs[rival], strict=True)]
+        good = good and (mean_interval(off) or (-1.0, 1.0))[1] < 0
+        other_side.append(chance_of_no_excess(off))
+    bad = any(holm(other_side, 0.025))
     means = {name: [short(geometric(square[points][name])) for points in _SIZES] for name in _NETS}
     wrong = {name: short(statistics.fmean(signs[name])) for name in _NETS}
     return Verdict(

@@ -18,13 +18,13 @@ _BLOCKS = ("serial", "parallel")
 _COMPARED = OneSetting("transformer", "block", _BLOCKS, TASKS)
 
 
-def likeness(rows: Sequence[Row]) -> dict[str, bool | None]:
-    """Of one stage: True where the blocks are alike, False where they are apart."""
+def likeness(rows: Sequence[Row], level: float = LEVEL) -> dict[str, bool | None]:
+    """Of one stage: True where the blocks are alike, False where they are apart (Holm over the tasks)."""
     found = {place: scores(own, "accuracy") for place, own in _COMPARED.members(rows).items()}
     tasks = list(dict.fromkeys(task for task, _ in found))
     both = [(found[task, "serial"], found[task, "parallel"]) for task in tasks]
-    apart = holm([min(1.0, 2 * min(_leads(one, other, MARGIN))) for one, other in both], LEVEL)
-    alike = [max(_leads(one, other, -MARGIN)) <= LEVEL for one, other in both]
+    apart = holm([min(1.0, 2 * min(_leads(one, other, MARGIN))) for one, other in both], level)
+    alike = [max(_leads(one, other, -MARGIN)) <= level for one, other in both]
     return {t: False if far else True if near else None for t, far, near in zip(tasks, apart, alike, strict=True)}
 
 
