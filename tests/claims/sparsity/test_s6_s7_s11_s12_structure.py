@@ -114,41 +114,46 @@ def test_s11_asks_for_fan_in_size_and_answers(rows, outcome):
     assert claims["S11"].decide(rows).outcome == outcome
 
 
-def bounds(graph: float, convolution: float, dense: float) -> list[Row]:
+def bounds(graph: float, convolution: float, dense: float, missed: int = 0, wobble: float = 0.05) -> list[Row]:
+    """Least bounds of the three networks at decay 0.1; at 1.0 they would be lower, but training errors are too high.
+    The first `missed` functions are not fitted by the graph."""
     best = {"graph": graph, "convolution": convolution, "dense": dense}
     rows = []
     for cell in claims["S12"].cells():
+        kind = cell.config["kind"]
         members = []
         for seed in range(cell.config["seeds"]):
             for decay in cell.config["decays"]:
-                value = best[cell.config["kind"]] * (1 + 0.05 * seed) * (1 + decay)
+                value = best[kind] * 10 ** (wobble * (-1) ** seed * (kind == "dense")) * (1 if decay < 1 else 1e-3)
                 found = {"graph": value, "dense": 3 * value, "spectral": 90 * value, "path": 9 * value}
-                usable = found if decay < 3 else None
-                members.append({"seed": seed, "decay": decay, "bounds": usable, "test_error": 0.1, "margin": 1.0,
-                                "train_error": 0.0})  # fmt: skip
+                fitted = decay < 1 and not (kind == "graph" and seed < missed)
+                members.append({"seed": seed, "decay": decay, "bounds": found, "test_error": 0.1, "margin": 1.0,
+                                "train_error": 0.005 if fitted else 0.02})  # fmt: skip
         rows.append(Row(cell, {"members": members, "parameters": 1}))
     return rows
 
 
 @pytest.mark.parametrize(
-    ("values", "outcome"),
+    ("values", "wobble", "outcome"),
     [
-        ((1.0, 1.0, 1000.0), "holds"),
-        ((1.0, 1.0, 30.0), "undecided"),
-        ((1.0, 1.0, 2.0), "fails"),
-        ((1.0, 1000.0, 1000.0), "fails"),
+        ((0.3, 0.3, 300.0), 0.05, "holds"),
+        ((0.3, 0.3, 10.0), 0.05, "undecided"),  # between one order and two
+        ((0.3, 0.3, 33.0), 0.5, "undecided"),  # two orders, not clearly more
+        ((0.3, 0.3, 0.6), 0.05, "fails"),
+        ((0.3, 0.9, 3.0), 0.05, "fails"),  # by the convolution
+        ((30.0, 0.3, 30_000.0), 0.05, "undecided"),  # vacuous
+        ((30.0, 30.0, 3.0), 0.05, "undecided"),  # vacuous, though the dense one is lower
     ],
 )
-def test_s12_counts_orders_of_magnitude(values, outcome):
-    verdict = claims["S12"].decide(bounds(*values))
+def test_s12_counts_orders_of_magnitude_of_bounds_that_bound(values, wobble, outcome):
+    verdict = claims["S12"].decide(bounds(*values, wobble=wobble))
     assert verdict.outcome == outcome
-    assert verdict.measured["graph, 32 inputs"]["as dense / by graph"] == pytest.approx(3)
+    assert verdict.measured["graph"]["as dense / by graph"] == pytest.approx(3)
+    assert verdict.measured["log10 dense / graph"][0] == pytest.approx(math.log10(values[2] / values[0]))
 
 
-def test_s12_is_undecided_where_no_network_has_a_margin():
-    rows = bounds(1.0, 1.0, 1000.0)
-    for row in rows:
-        if row.cell.config["kind"] == "graph":
-            for member in row["members"]:
-                member["bounds"] = None
-    assert claims["S12"].decide(rows).outcome == "undecided"
+@pytest.mark.parametrize(("missed", "outcome"), [(5, "holds"), (6, "undecided"), (20, "undecided")])
+def test_s12_compares_fits_of_the_same_training_error_alone(missed, outcome):
+    verdict = claims["S12"].decide(bounds(0.3, 0.3, 300.0, missed))
+    assert verdict.outcome == outcome
+    assert verdict.measured["graph"]["functions fitted"] == 20 - missed
