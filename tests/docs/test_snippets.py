@@ -28,7 +28,7 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
     registries = (nets, tasks, claims, sections, measures)
-    before = [dict(registry._items) for registry in registries]
+    before = [{name: registry._items[name] for name in registry} for registry in registries]  # read, so that all are in
     yield
     for registry, items in zip(registries, before, strict=True):
         registry._items.clear()

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from theodolite.statistics.intervals import (
+    chance_of_no_excess,
     difference_interval,
-    equivalence,
     mean_interval,
     paired_shares,
     sign_test,
@@ -78,12 +78,12 @@ def test_equal_values_on_one_side_or_both_are_no_mistake():
     )
 
 
-def test_two_one_sided_tests_tell_alike_apart_and_undecided():
-    offsets = np.linspace(-1, 1, 12)
-    near, nearer, far, wide = 0.9 + 0.01 * offsets, 0.91 + 0.01 * offsets, 0.7 + 0.01 * offsets, 0.9 + 0.2 * offsets
-    assert equivalence(near, nearer, 0.05) == "alike"
-    assert equivalence(near, far, 0.05) == equivalence(far, near, 0.05) == "apart"
-    assert equivalence(wide, near, 0.05) == "undecided"
+def test_an_excess_has_the_p_value_that_the_interval_of_the_mean_inverts():
+    values = [0.3, 0.1, 0.25, 0.4, 0.05]
+    low, high = mean_interval(values) or (0.0, 0.0)
+    assert chance_of_no_excess(values, low) == pytest.approx(0.025)
+    assert chance_of_no_excess(values, high) == pytest.approx(0.975)
+    assert [chance_of_no_excess([0.2, 0.2], bound) for bound in (0.1, 0.2, 0.3)] == [0.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(

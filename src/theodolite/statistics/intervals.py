@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from scipy import stats
@@ -38,17 +37,6 @@ def difference_interval(
         test = stats.ttest_ind(first, second, equal_var=False)
     low, high = test.confidence_interval(confidence)  # pyright: ignore[reportAttributeAccessIssue]
     return float(low), float(high)
-
-
-def equivalence(
-    first: Sequence[float], second: Sequence[float], margin: float
-) -> Literal["alike", "apart", "undecided"]:
-    """Two one-sided tests at 5 %: alike if the 90 % interval of the difference lies within ±margin, apart if it lies
-    wholly outside."""
-    low, high = difference_interval(first, second, 0.9)
-    if -margin < low and high < margin:
-        return "alike"
-    return "apart" if low > margin or high < -margin else "undecided"
 
 
 def chance_of_no_lead(first: Sequence[float], second: Sequence[float], margin: float = 0.0) -> float:
