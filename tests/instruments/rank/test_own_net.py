@@ -183,6 +183,14 @@ def test_a_degree_that_is_not_the_degree_is_refused(tmp_path, degree):
         separation_rank(written(tmp_path, DECLARED.format(degree=degree, cap=None)), max_points=80)
 
 
+def test_own_weights_may_have_a_lower_degree_than_declared(tmp_path):
+    body = DECLARED.format(degree=4, cap=None) + "    def __init__(self):\n        super().__init__(constant=0.0)\n"
+    net = written(tmp_path, body + "        nn.init.zeros_(self.map.weight)\n")
+    assert separation_rank(net, weights="own", repeats=1, points=20, tokens=2, features=4).rank == 0
+    with pytest.raises(BadInput, match="declares the degree 1 and has 4"):
+        separation_rank(written(tmp_path, DECLARED.format(degree=1, cap=None)), weights="own", points=20)
+
+
 def test_a_header_renamed_to_a_built_in_is_refused(honest, tmp_path):
     """A file can put any name into its globals, so that `file.py:self-attention` is one of its classes."""
     _, document = honest
