@@ -68,6 +68,7 @@ class DegreeRow:
     cap: int | None = None
     log10_cap: float | None = None
     failure_probability: float | None = None
+    covers: tuple[str, ...] = ()  # what it counts: points, weights, primes
     ranks: tuple[int, ...] = ()
     primes: tuple[int, ...] = ()
     points: int = 0
@@ -289,6 +290,7 @@ def _measured(
         cap=None if result.cap is None else _sensible(result.cap),
         log10_cap=None if result.cap is None else _log10(result.cap),
         failure_probability=result.failure_probability,
+        covers=result.covers,
         ranks=result.ranks,
         primes=result.primes,
         points=result.points,
