@@ -121,12 +121,24 @@ def test_s3_compares_functions_with_zero_loss_alone():
     assert verdict.measured["2 further edges, 300 points"]["functions"] == 20
 
 
+def test_s3_fails_by_a_comparison_that_counts_and_holds_by_all_alone():
+    def result(cell: Cell, ratio: float = 1.0) -> dict[str, Any]:
+        """With ten edges at 1000 points 14 functions attain zero loss."""
+        few = cell.config["graph"] == 10 and cell.config["points"] == 1000
+        test = 0.01 * (ratio if cell.config["graph"] == 5 else 1.0)
+        return {"test": spread(test), "train": [0.002] * 14 + [0.5 if few else 0.002] * 6}
+
+    assert outcome("S3", result) == "undecided"
+    assert outcome("S3", lambda cell: result(cell, 3.0)) == "fails"
+
+
 def test_s3_averages_the_draws_of_edges_within_a_function():
     def result(cell: Cell) -> dict[str, Any]:
-        factor = {1: 8.0, 2: 0.5}[cell.config["draw"]] if cell.config["graph"] == 2 else 1.0
+        own = cell.config["graph"] == 10 and cell.config["points"] == 300
+        factor = {3: 8.0, 4: 0.5}[cell.config["draw"]] if own else 1.0
         return {"test": [0.01 * factor] * 20, "train": [0.0] * 20}
 
-    found = claims["S3"].decide(rows_of("S3", result)).measured["2 further edges, 300 points"]
+    found = claims["S3"].decide(rows_of("S3", result)).measured["10 further edges, 300 points"]
     assert found["ratio"][0] == pytest.approx(2.0)
 
 
