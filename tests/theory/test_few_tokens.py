@@ -64,14 +64,19 @@ def _product(*factors: Residues) -> Residues:
     return x
 
 
-def _form(layers: Layers, a: Residues, s: Residues) -> Residues:
-    """q(S) = aᵀF S Fᵀa for a batch of such matrices S, F by the recursion of Lemma 1."""
+def _row(layers: Layers, a: Residues, s: Residues) -> Residues:
+    """w(S)ᵀ = aᵀF for a batch of such matrices S, F by the recursion of Lemma 1."""
     f = np.zeros_like(s)
     f[0] = np.eye(s.shape[-1], dtype=np.int64)
     for heads in layers:
         gram = _product(f, s, np.swapaxes(f, -1, -2))
         f = sum(_product(left @ gram % P, right @ f % P) for left, right in heads) % P
-    row = a @ f % P
+    return a @ f % P
+
+
+def _form(layers: Layers, a: Residues, s: Residues) -> Residues:
+    """q(S) = w(S)ᵀS w(S)."""
+    row = _row(layers, a, s)
     return _product(row, s, np.swapaxes(row, -1, -2))[..., 0, 0]
 
 
@@ -80,12 +85,13 @@ def _at(tokens: Residues) -> Residues:
 
 
 def _bordered_rank(layers: Layers, a: Residues, x: Residues, y: Residues) -> int:
-    """Rank of the Hessian of q on T_A × T_B with the gradients as border, ρ + 2 of Lemma 3; q is 0 at the point."""
+    """Rank of the Hessian of q on T_A × T_B, bordered by the gradients: ρ + 2 of Lemma 3, whose q = 0 and wᵀx ≠ 0 hold."""
     left, right = _tangents(x), _tangents(y)
     s = np.zeros((4, len(left), len(right), *left.shape[1:]), dtype=np.int64)
     s[0], s[1], s[2] = (_at(x) + _at(y)) % P, left[:, None], right
     value, along_a, along_b, both = _form(layers, a[None], s)
     assert not value.any()
+    assert (_row(layers, a[None], s[:1, 0, 0])[0] @ x % P).any()
     return _rank(np.block([[both, along_a[:, :1]], [along_b[:1], np.zeros((1, 1), dtype=np.int64)]]))
 
 
