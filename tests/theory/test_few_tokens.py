@@ -85,7 +85,7 @@ def _at(tokens: Residues) -> Residues:
 
 
 def _bordered_rank(layers: Layers, a: Residues, x: Residues, y: Residues) -> int:
-    """Rank of the Hessian of q on T_A × T_B, bordered by the gradients: ρ + 2 of Lemma 3, whose q = 0 and wᵀx ≠ 0 hold."""
+    """Rank of the Hessian on T_A × T_B, bordered by the gradients: ρ + 2 of Lemma 3, whose q = 0 and wᵀx ≠ 0 hold."""
     left, right = _tangents(x), _tangents(y)
     s = np.zeros((4, len(left), len(right), *left.shape[1:]), dtype=np.int64)
     s[0], s[1], s[2] = (_at(x) + _at(y)) % P, left[:, None], right
