@@ -71,11 +71,16 @@ def test_bounds_are_the_theorems_and_the_cap():
 
 
 def test_an_upper_bound_is_given_only_where_it_is_not_refuted():
-    """GPT-2's 12 layers are the first depth of docs/paper.md at its width; GPT-3 is far beyond, with its 2,048 tokens
-    too."""
-    shallow, deep = (advise(config).to_json()["given"]["bounds"] for config in ({**GPT2, "n_layer": 11}, GPT3))
+    """GPT-2's 12 layers are the first depth of docs/paper.md at its width, for one head. Its 12 heads of width 64 need
+    14. GPT-3 is far beyond, with its 2,048
+    tokens too."""
+    layers = {depth: {**GPT2, "n_layer": depth} for depth in (12, 13, 14)}
+    found = {depth: advise(config).to_json()["given"]["bounds"] for depth, config in layers.items()}
     assert refuted_depth(768) == 12
-    assert advise(GPT2).to_json()["given"]["bounds"]["upper_refuted"]
+    assert refuted_depth(768, heads=12, head_width=64) == 14
+    assert [found[depth]["upper_refuted"] for depth in (12, 13, 14)] == [False, False, True]
+    shallow, deep = found[12], advise(GPT3).to_json()["given"]["bounds"]
+    assert shallow["growth_log3"] > shallow["published_upper_log3"]
     assert not shallow["upper_refuted"]
     assert shallow["upper_log3"] == shallow["published_upper_log3"]
     assert deep["upper_refuted"]

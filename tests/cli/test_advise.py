@@ -116,10 +116,23 @@ def test_a_refuted_bound_is_called_so_and_ours_stands_beside_it(theodolite, tmp_
     rows = {line[:24].strip(): line[24:].split() for line in shown.splitlines()}
     assert rows["log3 sep ≤, published"][0] == "refuted"
     told = " ".join(shown.split())
-    assert "does not hold: one head of full width has at least" in told
+    assert "does not hold: these heads have more, proven" in told
     assert "to leading order theory prefers no shape" in told
     assert "only a few percent over a wide range of shapes" in told
     assert "loses less than one layer's worth" in told
+
+
+def test_a_bound_refuted_for_one_head_only_stands_and_says_so(theodolite, tmp_path):
+    """GPT-2 has 12 layers and 12 heads of width 64: proven for one head of width 768 from 12 layers on, for 12 heads
+    from 14."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(GPT2), encoding="utf-8")
+    shown = theodolite("advise", path).out
+    rows = {line[:24].strip(): line[24:].split() for line in shown.splitlines()}
+    assert rows["log3 sep ≤, published"][0] != "refuted"
+    told = " ".join(shown.split())
+    assert "refuted for one head of full width, not for these heads" in told
+    assert "it is false from 14 layers on" in told
 
 
 def test_the_advised_config_is_written_only_where_asked(theodolite, config, tmp_path):

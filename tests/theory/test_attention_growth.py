@@ -129,6 +129,60 @@ def test_hyper_dual_second_derivatives_are_those_of_computer_algebra() -> None:
     assert slope
 
 
+def _proven_for_heads(depth: int, width: int, tokens: int, heads: int, inner: int) -> int:
+    """The largest of Theorems 1, 2 (a) and 2 (b) over all numbers of tokens t and dimensions w that the heads allow."""
+    best = 1
+    for w in range(1, width + 1):
+        across = math.ceil(w / inner)
+        for t in range(1, min(tokens, w) + 1):
+            if across**2 <= heads:
+                best = max(best, growth_lower_bound(depth, w) if t == w else few_tokens_lower_bound(depth, w, t))
+            if 2 * t <= w and math.ceil(2 * t / inner) * across <= heads:
+                best = max(best, few_tokens_lower_bound(depth, w, t, base_depth(2 * t) + 1))
+    return best
+
+
+@pytest.mark.parametrize(
+    ("width", "heads", "inner"),
+    [
+        (8, 2, 4),
+        (8, 4, 2),
+        (8, 4, 4),
+        (8, 8, 1),
+        (12, 6, 2),
+        (12, 2, 6),
+        (16, 2, 8),
+        (16, 1, 8),
+        (20, 10, 3),
+        (9, 3, 3),
+    ],
+)
+def test_what_narrow_heads_are_proven_to_have_is_the_best_that_their_number_allows(
+    width: int, heads: int, inner: int
+) -> None:
+    for depth, tokens in itertools.product(range(2, 10), (1, 3, 4, 7, 30)):
+        proven = _proven_for_heads(depth, width, tokens, heads, inner)
+        found = proven_log3(depth, width, tokens, heads=heads, head_width=inner)
+        assert found == pytest.approx(math.log(proven, 3), abs=1e-9)
+        published = attention_bounds(depth, width, 1).upper
+        if 3**depth > width and published is not None:
+            assert upper_refuted(depth, width, tokens, None, heads, inner) == (proven > published)
+
+
+def test_two_heads_refute_it_later_than_one() -> None:
+    """At d = 16 by whole numbers: two heads of width 8 from 14 layers on, one head of width 16 from 9."""
+    depth = refuted_depth(16, heads=2, head_width=8)
+    assert (depth, refuted_depth(16)) == (14, 9)
+    for layers in (13, 14):
+        published = attention_bounds(layers, 16, 1).upper
+        assert published is not None
+        beaten = layers == 14
+        assert (_proven_for_heads(layers, 16, 16, 2, 8) > published) == beaten
+        found = standing_bounds(layers, 16, 2)
+        assert (found.upper is None) == beaten
+        assert ("false here" in found.reason) == beaten
+
+
 def test_a_refuted_upper_bound_is_not_given_and_the_reason_says_what_is_proven() -> None:
     """By whole numbers, without the logarithms that decide: at d = 8 from L = 9 on, and only with enough tokens."""
     for depth in range(2, 12):
@@ -138,9 +192,12 @@ def test_a_refuted_upper_bound_is_not_given_and_the_reason_says_what_is_proven()
             few = (few_tokens_lower_bound(depth, 8, fewer) for fewer in range(1, min(8, tokens + 1)))
             beaten = max(*few, growth_lower_bound(depth, min(8, tokens))) > published
             assert upper_refuted(depth, 8, tokens) == beaten
-            found = standing_bounds(depth, 8, 2, tokens)
-            assert found.lower == attention_bounds(depth, 8, 2).lower
+            found = standing_bounds(depth, 8, 1, tokens)
+            assert found.lower == attention_bounds(depth, 8, 1).lower
             assert (found.upper is None) == beaten
             assert ("false here" in found.reason) == beaten
+            two = standing_bounds(depth, 8, 2, tokens)  # two heads of width 4: no proof reaches them
+            assert two.upper == attention_bounds(depth, 8, 2).upper
+            assert ("refuted for one head of full width" in two.reason) == beaten
     assert not upper_refuted(3, 28)  # Theorem 7.1 speaks there
     assert standing_bounds(9, 8, 9).upper_log3 is None  # more heads than the width: none, and no refutation

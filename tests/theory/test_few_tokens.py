@@ -267,10 +267,10 @@ def test_as_many_tokens_as_the_width_belong_to_the_other_theorem() -> None:
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 9, 14])
-def test_what_is_proven_is_the_best_over_all_tokens_that_may_be_used(d: int) -> None:
+def test_what_is_proven_is_the_best_over_all_tokens_and_dimensions_that_may_be_used(d: int) -> None:
     for depth, t in itertools.product(range(1, 9), range(1, d + 3)):
         full = [growth_lower_bound(depth, r) for r in range(1, min(t, d) + 1)]
-        few = [few_tokens_lower_bound(depth, d, r) for r in range(1, min(t, d - 1) + 1)]
+        few = [few_tokens_lower_bound(depth, w, r) for w in range(2, d + 1) for r in range(1, min(t, w - 1) + 1)]
         assert proven_log3(depth, d, t) == pytest.approx(math.log(max(full + few), 3), abs=1e-9)
 
 
@@ -286,7 +286,7 @@ def test_the_first_depth_beyond_the_published_bound_is_that_of_whole_numbers(d: 
     for layers in range(base_depth(d), depth + 1):
         published = theorem_7_2(layers, d, 1).upper
         assert published is not None
-        few = (few_tokens_lower_bound(layers, d, r) for r in range(1, min(t, d - 1) + 1))
+        few = (few_tokens_lower_bound(layers, w, r) for w in range(2, d + 1) for r in range(1, min(t, w - 1) + 1))
         proven = max(*few, growth_lower_bound(layers, t))
         assert (proven > published) == (layers == depth) == upper_refuted(layers, d, t)
 

@@ -16,7 +16,7 @@ from theodolite.advice.configs import read_config
 from theodolite.advice.cost import cost
 from theodolite.advice.fields import VOCAB
 from theodolite.advice.hardware import Hardware
-from theodolite.advice.heads_law import heads_law
+from theodolite.advice.heads_law import heads_law, proven_heads
 from theodolite.advice.hub import load
 from theodolite.advice.kept import gave_way, stays
 from theodolite.advice.like import like as like_public
@@ -157,12 +157,13 @@ def _advise(
         inputs = input_rank(shape, rank)
         full = inputs is None or inputs >= shape.width
         side = None if shape.positions is None else max(1, shape.positions // 2)
+        heads = proven_heads(shape)
         return Rated(
             shape,
             cost(shape, tokens),
             lower_log3=bounds.lower_log3 if full else None,
             published_upper_log3=bounds.upper_log3,
-            upper_refuted=upper_refuted(shape.depth, shape.width, side, inputs),
+            upper_refuted=heads is not None and upper_refuted(shape.depth, shape.width, side, inputs, *heads),
             growth_log3=proven_log3(shape.depth, shape.width, side, inputs),
             cap_log3=attention_cap_log3(shape.depth, shape.width, inputs),
             input_rank=None if full else inputs,

@@ -30,11 +30,17 @@ class HeadsLaw:
         return self.seen == self.entries
 
 
+def proven_heads(shape: ModelShape) -> tuple[int, int] | None:
+    """Number and width of the heads with keys and values of their own, of which docs/paper.md speaks; None of latent
+    attention."""
+    return None if shape.cached_numbers is not None else (_groups(shape), shape.head_width)
+
+
 def heads_law(shape: ModelShape) -> HeadsLaw:
     """`cached_numbers` are those that latent attention makes its keys and values from."""
     inner = max(shape.head_width, shape.score_width or 0)  # at least what a block reads
     least = min(shape.head_width, shape.score_width or shape.head_width)
-    groups = max(1, min(shape.key_value_heads, shape.heads))
+    groups = _groups(shape)
     reading = Reading.of(shape.width, shape.heads, inner, None, groups, shape.cached_numbers)
     kept, kept_key_value = heads_kept(shape.width, shape.heads, least, groups, shape.cached_numbers)
     return HeadsLaw(
@@ -45,3 +51,7 @@ def heads_law(shape: ModelShape) -> HeadsLaw:
         kept=kept,
         kept_key_value=kept_key_value,
     )
+
+
+def _groups(shape: ModelShape) -> int:
+    return max(1, min(shape.key_value_heads, shape.heads))

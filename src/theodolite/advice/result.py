@@ -31,9 +31,9 @@ class Rated:
     """A shape with what it costs and what theory says of log₃ of its separation rank.
 
     `lower_log3` and `published_upper_log3` are those of Theorem 7.1 or 7.2, which take inputs of full rank: below it
-    there is no lower bound. Where `upper_refuted`, the upper one is false: one head of full width has at least
-    `growth_log3`, proven for as many tokens as the model reads. `cap_log3` is proven for every number of tokens and
-    knows of the rank. All are None of what is not a Transformer.
+    there is no lower bound. Where `upper_refuted`, the upper one is false for these heads. One head of full width has
+    at least `growth_log3`, proven for as many tokens as the model reads. `cap_log3` is proven for every number of
+    tokens and knows of the rank. All are None of what is not a Transformer.
     """
 
     shape: ModelShape
@@ -47,7 +47,7 @@ class Rated:
 
     @property
     def upper_log3(self) -> float | None:
-        """The published upper bound where it is not refuted."""
+        """The published upper bound where it is not refuted for these heads."""
         return None if self.upper_refuted else self.published_upper_log3
 
     @property

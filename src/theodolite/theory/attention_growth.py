@@ -77,31 +77,71 @@ def few_tokens_lower_bound(depth: int, width: int, tokens: int, base: int | None
     return math.comb(exponent + k, k)
 
 
-def proven_log3(depth: int, width: int, tokens: int | None = None, space: int | None = None) -> float:
-    """log₃ of the rank that one head of full width is proven to have at least, with this many tokens a side.
+def proven_log3(
+    depth: int,
+    width: int,
+    tokens: int | None = None,
+    space: int | None = None,
+    heads: int = 1,
+    head_width: int | None = None,
+) -> float:
+    """log₃ of the rank that these heads are proven to have at least, with this many tokens a side.
 
     The larger of both theorems, for these tokens or fewer (the others 0): fewer need less base depth. Numbers of tokens
     left out are large ones. `space` is the dimension that holds all tokens, where it is below the width: weights that
-    act on it alone make it the width, and so do tokens in as many dimensions as there are of them.
+    act on it alone make it the width, and so do tokens in as many dimensions as there are of them. Without a head width
+    a head has the full one; narrower heads contain a full head of the w dimensions with ⌈w/d_a⌉² ≤ H.
     """
     width = min(whole("width", width), width if space is None else whole("space", space))
+    inner = width if head_width is None else min(width, whole("head_width", head_width))
     t = width if tokens is None else min(width, whole("tokens", tokens))
-    steps = [3**base for base in range(1, base_depth(2 * t) + 1)]
-    bounds = [growth_lower_bound_log3(depth, r) for r in {min(t, step - 1) for step in steps}]
-    for few in {min(t, width - 1, size) for size in (t, *(step // 2 for step in steps))} - {0}:
-        exponent, k = _few(depth, width, few, None)
-        bounds.append(log_binomial(exponent, k) / math.log(3))
-    return max(bounds)
+    one = _one_head_log3(depth, min(width, inner * math.isqrt(whole("heads", heads))), t)
+    return one if inner == width else max(one, _narrow_heads_log3(depth, width, t, heads, inner))
 
 
-def refuted_depth(width: int, tokens: int | None = None, base: int | None = None, deepest: int = 200) -> int | None:
+def _one_head_log3(depth: int, width: int, tokens: int) -> float:
+    """Theorems 1 and 2 (a) for t tokens in w dimensions: for every base depth the largest t and w that it allows."""
+    t, best = min(width, tokens), 0.0
+    for step in (3**base for base in range(1, base_depth(width) + 1)):
+        best = max(best, growth_lower_bound_log3(depth, min(t, step - 1)))
+        space = min(width, step - 1)
+        for few, dimensions in ((min(t, space - 1), space), (min(t, width - 1, step // 2), width)):
+            if few:
+                exponent, k = _few(depth, dimensions, few, None)
+                best = max(best, log_binomial(exponent, k) / math.log(3))
+    return best
+
+
+def _narrow_heads_log3(depth: int, width: int, tokens: int, heads: int, inner: int) -> float:
+    """Theorem 2 (b) for t tokens in w dimensions, 2t ≤ w, ⌈2t/d_a⌉·⌈w/d_a⌉ ≤ H: the best over t and w."""
+    best = 0.0
+    for shares in range(1, math.isqrt(heads) + 2):  # ⌈2t/d_a⌉; more leave fewer than 2t dimensions
+        space = min(width, inner * (heads // shares))
+        most = min(tokens, shares * inner // 2, space // 2)
+        for base in range(1, base_depth(2 * most) + 1 if most else 1):  # 2t < 3^base
+            few = min(most, 3**base // 2)
+            exponent, k = _few(depth, space, few, base + 1)
+            best = max(best, log_binomial(exponent, k) / math.log(3))
+    return best
+
+
+def refuted_depth(
+    width: int,
+    tokens: int | None = None,
+    base: int | None = None,
+    deepest: int = 200,
+    *,
+    heads: int = 1,
+    head_width: int | None = None,
+) -> int | None:
     """The least depth at which what is proven lies above the upper bound of Theorem 7.2; None if there is none.
 
-    `tokens` a side, large if left out. None exactly if δ ≤ 2d + 1 (or nothing was found up to `deepest`): for d ≤ 3,
-    for one or two tokens a side, and for d = 4 with three.
+    `tokens` a side, large if left out; heads as in `proven_log3`. For one head of full width None exactly if
+    δ ≤ 2d + 1 (or nothing was found up to `deepest`): for d ≤ 3, for one or two tokens a side, and for d = 4 with
+    three.
 
     Parameters:
-        base: another L₀ than that of one head, from a certificate or Theorem 2 (b); these tokens and not fewer.
+        base: another L₀ than that of one head, from a certificate; these tokens and not fewer, heads do not count.
     """
     if growth_exponent(width, tokens) <= 2 * width + 1:  # the published bound grows as fast, or faster
         return None
@@ -109,7 +149,7 @@ def refuted_depth(width: int, tokens: int | None = None, base: int | None = None
         if 3**depth <= width:
             continue
         if base is None:
-            proven = proven_log3(depth, width, tokens)
+            proven = proven_log3(depth, width, tokens, None, heads, head_width)
         elif tokens is None or tokens >= width:
             proven = growth_lower_bound_log3(depth, width, base)
         else:
@@ -120,20 +160,33 @@ def refuted_depth(width: int, tokens: int | None = None, base: int | None = None
     return None
 
 
-def upper_refuted(depth: int, width: int, tokens: int | None = None, space: int | None = None) -> bool:
-    """Whether one head of full width has more rank than Theorem 7.2 allows; tokens and space as in `proven_log3`."""
+def upper_refuted(
+    depth: int,
+    width: int,
+    tokens: int | None = None,
+    space: int | None = None,
+    heads: int = 1,
+    head_width: int | None = None,
+) -> bool:
+    """Whether these heads are proven to have more rank than Theorem 7.2 allows; arguments as in `proven_log3`."""
     if 3 ** whole("depth", depth) <= whole("width", width):  # Theorem 7.1, or none
         return False
-    return proven_log3(depth, width, tokens, space) > _published(depth, width)
+    return proven_log3(depth, width, tokens, space, heads, head_width) > _published(depth, width)
 
 
 def standing_bounds(depth: int, width: int, heads: int, tokens: int | None = None) -> Bounds:
-    """`attention_bounds` without an upper bound that is refuted; the reason says so, and what is proven instead."""
+    """`attention_bounds` of heads of width d/H, without an upper bound that is refuted for them.
+
+    The reason says what is proven instead, and so it does where only one head of full width refutes the bound.
+    """
     bounds = attention_bounds(depth, width, heads)
     if heads > width or not upper_refuted(depth, width, tokens):
         return bounds
-    proven = math.floor(proven_log3(depth, width, tokens))
-    why = f"its upper half is false here: one head of full width has rank at least 3^{proven}, see docs/paper.md"
+    shape = (depth, width, tokens, None, heads, width // heads)
+    if not upper_refuted(*shape):
+        why = "its upper half is refuted for one head of full width, not for these heads, see docs/paper.md"
+        return replace(bounds, reason=f"{bounds.reason}; {why}")
+    why = f"its upper half is false here: the rank is at least 3^{math.floor(proven_log3(*shape))}, see docs/paper.md"
     return replace(bounds, upper_log3=None, upper=None, reason=f"{bounds.reason}; {why}")
 
 

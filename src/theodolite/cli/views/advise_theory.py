@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from theodolite.advice.bottlenecks import percent
-from theodolite.advice.heads_law import heads_law
+from theodolite.advice.heads_law import heads_law, proven_heads
 from theodolite.advice.result import Advice, Rated, Regime, layers, short
 from theodolite.advice.shape import ModelShape
 from theodolite.theory.attention_growth import refuted_depth
@@ -82,16 +82,20 @@ def _regime(rated: Rated, regime: Regime) -> str:
     start = f"{layers(shape)} {relation} log3({shape.width}) = {regime.log3_width:.1f}"
     if relation != ">":
         return f"{start}: {'Theorem 7.1 speaks.' if relation == '<' else 'the border of Theorems 7.1 and 7.2.'}"
+    published, grown = rated.published_upper_log3, rated.growth_log3
+    one_head = published is not None and grown is not None and grown > published
     if rated.upper_refuted:
-        assert rated.published_upper_log3 is not None
-        assert rated.growth_log3 is not None
+        assert published is not None
+        assert grown is not None
         return (
-            f"{start}: Theorem 7.2 speaks, and its upper bound {short(rated.published_upper_log3)} does not hold: one "
-            f"head of full width has at least {short(rated.growth_log3)}, proven (docs/exact-rank.md)."
+            f"{start}: Theorem 7.2 speaks, and its upper bound {short(published)} does not hold: these heads have "
+            f"more, proven (docs/paper.md), and one head of full width at least {short(grown)}."
         )
-    depth = refuted_depth(shape.width)
+    heads = proven_heads(shape)
+    depth = None if heads is None else refuted_depth(shape.width, heads=heads[0], head_width=heads[1])
     false = "" if depth is None else f"; with {2 * shape.width} tokens of full rank it is false from {depth} layers on"
-    return f"{start}: Theorem 7.2 speaks. Its upper bound is not refuted here{false} (docs/exact-rank.md)."
+    here = "refuted for one head of full width, not for these heads" if one_head else "not refuted here"
+    return f"{start}: Theorem 7.2 speaks. Its upper bound is {here}{false} (docs/paper.md)."
 
 
 def _fit(advice: Advice) -> str:
