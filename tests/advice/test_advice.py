@@ -16,6 +16,7 @@ from theodolite.theory.attention import attention_bounds
 from theodolite.theory.attention_growth import growth_lower_bound_log3, refuted_depth
 from theodolite.theory.cap import attention_cap_log3
 
+from .published import KIMI_K2
 from .shapes import ALBERT, GPT2, GPT3, LLAMA3, VIT_H
 
 
@@ -86,6 +87,20 @@ def test_an_upper_bound_is_given_only_where_it_is_not_refuted():
     assert deep["upper_refuted"]
     assert deep["upper_log3"] is None
     assert deep["published_upper_log3"] < deep["growth_log3"] < deep["cap_log3"]
+
+
+def test_shared_and_latent_keys_count_as_no_more_heads_than_are_proven():
+    """Eight keys for Llama's 32 queries are eight heads; of latent attention the proofs do not speak."""
+    keys = LLAMA3["num_key_value_heads"]
+    first = refuted_depth(LLAMA3["hidden_size"], heads=keys, head_width=128)
+    assert keys == 8
+    assert first is not None
+    for depth in (first - 1, first):
+        bounds = advise({**LLAMA3, "num_hidden_layers": depth}).to_json()["given"]["bounds"]
+        assert bounds["upper_refuted"] == (depth == first)
+    latent = advise(KIMI_K2).to_json()["given"]["bounds"]
+    assert latent["growth_log3"] > latent["published_upper_log3"] == latent["upper_log3"]
+    assert not latent["upper_refuted"]
 
 
 def test_at_equal_size_shape_cancels_to_leading_order():
