@@ -262,9 +262,10 @@ def test_one_bad_file_has_its_sentence_in_its_row_and_the_others_are_shown(theod
     shown = theodolite("advise", good, binary, missing, good)
     assert shown.code == 2
     assert shown.out.count("124M") == 2
-    assert "binary.json" in shown.out
-    assert "is not JSON" in shown.out
-    assert "there is no file" in shown.out
+    words = " ".join(shown.out.split())  # where lines end depends on the folder's name
+    assert "binary.json" in words
+    assert "is not JSON" in words
+    assert "there is no file" in words
     asked = theodolite("advise", good, missing, "--json")
     assert asked.code == 2
     first, second = json.loads(asked.out)["configurations"]
