@@ -36,8 +36,8 @@ def transpose(a: Matrix) -> Matrix:
     return [list(column) for column in zip(*a, strict=True)]
 
 
-def rank(a: Matrix) -> int:
-    return nmod_mat(a, PRIME).rank() if a and a[0] else 0
+def rank(a: Matrix, prime: int = PRIME) -> int:
+    return nmod_mat(a, prime).rank() if a and a[0] else 0
 
 
 def separation_rank(function, partition, features: int, points: int, rng: random.Random) -> int:

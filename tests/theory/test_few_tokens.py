@@ -37,21 +37,6 @@ def test_the_prime_has_the_roots_that_the_proof_takes() -> None:
     assert pow(2, (P - 1) // 2, P) == 1
 
 
-def _rank(a: Residues) -> int:
-    rows, rank = a % P, 0
-    for column in range(rows.shape[1]):
-        below = np.flatnonzero(rows[rank:, column])
-        if len(below) == 0:
-            continue
-        rows[[rank, rank + below[0]]] = rows[[rank + below[0], rank]]
-        rows[rank] = rows[rank] * pow(int(rows[rank, column]), -1, P) % P
-        rows[rank + 1 :] = (rows[rank + 1 :] - rows[rank + 1 :, column : column + 1] * rows[rank]) % P
-        rank += 1
-        if rank == len(rows):
-            break
-    return rank
-
-
 def _product(*factors: Residues) -> Residues:
     """Of matrices over GF(p)[ε₁, ε₂]/(ε₁², ε₂²): arrays (part, …, row, column), parts 1, ε₁, ε₂, ε₁ε₂."""
     x = factors[0]
@@ -92,7 +77,8 @@ def _bordered_rank(layers: Layers, a: Residues, x: Residues, y: Residues) -> int
     value, along_a, along_b, both = _form(layers, a[None], s)
     assert not value.any()
     assert (_row(layers, a[None], s[:1, 0, 0])[0] @ x % P).any()
-    return _rank(np.block([[both, along_a[:, :1]], [along_b[:1], np.zeros((1, 1), dtype=np.int64)]]))
+    bordered = np.block([[both, along_a[:, :1]], [along_b[:1], np.zeros((1, 1), dtype=np.int64)]])
+    return modular.rank((bordered % P).tolist(), P)
 
 
 def _tangents(tokens: Residues) -> Residues:
@@ -140,7 +126,7 @@ def test_a_power_of_the_normal_form_has_the_rank_of_the_lemma(rho: int, k: int) 
             row[powers[1:]] = math.factorial(k) // math.prod(math.factorial(power) for power in powers)
     columns = sorted({column for row in table.values() for column in row})
     matrix = np.array([[row.get(column, 0) for column in columns] for row in table.values()])
-    assert _rank(matrix) == math.comb(k + rho + 1, k)
+    assert modular.rank((matrix % P).tolist(), P) == math.comb(k + rho + 1, k)
 
 
 SHAPES = [(d, t) for d in range(2, 9) for t in range(1, d)]

@@ -11,23 +11,10 @@ from numpy.typing import NDArray
 from theodolite.theory.cap import attention_cap
 from theodolite.theory.heads import heads_cap
 
+from . import modular
+
 P = 32_003
 Residues = NDArray[np.int64]
-
-
-def _rank(a: Residues) -> int:
-    rows, rank = a % P, 0
-    for column in range(rows.shape[1]):
-        below = np.flatnonzero(rows[rank:, column])
-        if len(below) == 0:
-            continue
-        rows[[rank, rank + below[0]]] = rows[[rank + below[0], rank]]
-        rows[rank] = rows[rank] * pow(int(rows[rank, column]), -1, P) % P
-        rows[rank + 1 :] = (rows[rank + 1 :] - rows[rank + 1 :, column : column + 1] * rows[rank]) % P
-        rank += 1
-        if rank == len(rows):
-            break
-    return rank
 
 
 def _symplectic(d: int) -> Residues:
@@ -56,7 +43,7 @@ def test_rank_one_matrices_leave_one_operator_of_order_two(d: int) -> None:
         right = _symmetric_product(u, u) * (zeta @ n @ u % P)
         equations.append(np.concatenate([left, -right]) % P)
     unknowns = len(equations[0])
-    assert unknowns - _rank(np.array(equations)) == 1
+    assert unknowns - modular.rank((np.array(equations) % P).tolist(), P) == 1
 
 
 @pytest.mark.parametrize("d", [2, 4, 6])
@@ -106,7 +93,7 @@ def test_no_direction_kills_the_cubic_form_on_a_hyperplane(d: int) -> None:
         terms = (v @ basis % P @ along) * (form * last % P) + (back @ basis % P @ back) * (first * last % P)
         terms += (along @ basis % P @ g) * (first * form % P)
         equations.append(terms % P)
-    assert _rank(np.array(equations)) == len(rows)
+    assert modular.rank((np.array(equations) % P).tolist(), P) == len(rows)
 
 
 @pytest.mark.parametrize(("d", "left_over"), [(3, 1), (5, 0), (7, 0)])
@@ -132,7 +119,7 @@ def test_for_odd_widths_rank_one_matrices_leave_no_operator(d: int, left_over: i
         pairs = (np.outer(places, ends) + start * form % P * third) % P
         both = np.where(first == second, pairs[first, first], pairs[first, second] + pairs[second, first])
         equations.append(both % P)
-    assert len(first) - _rank(np.array(equations)) == left_over
+    assert len(first) - modular.rank((np.array(equations) % P).tolist(), P) == left_over
 
 
 def test_the_cap_of_as_many_heads_as_contain_a_full_one_is_that_of_the_full_one() -> None:

@@ -42,18 +42,27 @@ def fit_budget(net: str | Callable[..., Any], budget: int, **given: Any) -> dict
     def count(width: int) -> int:
         return measured_parameters(plan, **{wide: width})
 
-    low = high = _narrowest(count, step)
+    around = widths_around(count, budget, _narrowest(count, step), step)
+    if around is None:
+        raise BadInput(f"the parameters of '{plan.name}' do not grow with '{wide}' to {budget}: give its shape")
+    width = min(around, key=lambda w: (abs(count(w) - budget), w))
+    if not budget / _CLOSE <= count(width) <= budget * _CLOSE:
+        raise BadInput(_too_far(plan.name, budget, {w: count(w) for w in sorted(set(around))}))
+    return {**{name: value for name, value in given.items() if value is not None}, wide: width}
+
+
+def widths_around(count: Callable[[int], int], budget: int, narrowest: int, step: int) -> tuple[int, int] | None:
+    """Neighbouring widths with the budget between their counts, or twice the narrowest where that has more; None where
+    counts do not grow so far."""
+    low = high = narrowest
     while count(high) < budget:
         low, high = high, 2 * high
         if high > _WIDEST or count(high) <= count(low):
-            raise BadInput(f"the parameters of '{plan.name}' do not grow with '{wide}' to {budget}: give its shape")
+            return None
     while high - low > step:
         middle = (low + high) // (2 * step) * step
         low, high = (middle, high) if count(middle) < budget else (low, middle)
-    width = min((low, high), key=lambda w: (abs(count(w) - budget), w))
-    if not budget / _CLOSE <= count(width) <= budget * _CLOSE:
-        raise BadInput(_too_far(plan.name, budget, {w: count(w) for w in sorted({low, high})}))
-    return {**{name: value for name, value in given.items() if value is not None}, wide: width}
+    return low, high
 
 
 def own_name(argument: str, known: Mapping[str, Any]) -> str | None:

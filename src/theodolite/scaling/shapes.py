@@ -10,12 +10,12 @@ from typing import Any
 
 from theodolite.errors import BadInput
 from theodolite.nets.load import blueprint
-from theodolite.nets.size import measured_parameters, own_name
+from theodolite.nets.size import measured_parameters, own_name, widths_around
 
 Net = str | Callable[..., Any]
 WITHIN = 0.01  # of the size
 _HEAD = 16  # numbers a head, about
-_NARROWEST, _WIDEST = 8, 1 << 14
+_NARROWEST = 8
 _NEAR = 0.25  # a shape that is farther off is not named as the nearest
 
 
@@ -108,15 +108,11 @@ def _by_width(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedSh
     def count(width: int) -> int:
         return inner_parameters(net, **{**given, deep: depth, wide: width})
 
-    low = high = step * -(-_NARROWEST // step)
-    if count(low) > size * (1 + _NEAR):
+    narrowest = step * -(-_NARROWEST // step)
+    if count(narrowest) > size * (1 + _NEAR):
         return None
-    while count(high) < size:
-        low, high = high, 2 * high
-        if high > _WIDEST:
-            raise BadInput(f"'{net}' does not reach {size:,} parameters at depth {depth} below width {_WIDEST}")
-    while high - low > step:
-        middle = (low + high) // (2 * step) * step
-        low, high = (middle, high) if count(middle) < size else (low, middle)
-    width = min((low, high), key=lambda w: (abs(count(w) - size), w))
+    around = widths_around(count, size, narrowest, step)
+    if around is None:
+        raise BadInput(f"the parameters of '{net}' do not grow with its width to {size:,} at depth {depth}")
+    width = min(around, key=lambda w: (abs(count(w) - size), w))
     return SizedShape(size, depth, width, {**given, deep: depth, wide: width}, count(width))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -59,7 +59,7 @@ class Point:
         }
 
 
-def points(rows: Iterable[Row], shapes: Mapping[str, SizedShape], bits: Any) -> list[Point]:
+def points(rows: Iterable[Row], shapes: Mapping[str, SizedShape], bits: Callable[[float], float]) -> list[Point]:
     """One for every shape that some rate trained; `bits` turns a loss into bits a byte."""
     by_shape: dict[tuple[int, int], dict[float, list[Row]]] = {}
     for row in rows:
