@@ -62,8 +62,10 @@ def summands_confidence(
     graph: CompositionalGraph, single: Mapping[str, float], pairs: Mapping[tuple[str, str], float]
 ) -> dict[tuple[str, str], float]:
     """Of an input of a sum or product: the confidence that it matters, by the surest of its variables. Of an input of
-    another constituent: that it interacts with each of the others, by the surest pair of variables below the two."""
+    another constituent: that it interacts with each of the others, by the surest pair of variables below the two. (Of
+    two inputs that are functions of one and the same variable there is no pair: that this one matters.)"""
     of = {frozenset(pair): value for pair, value in pairs.items()}
+    of |= {frozenset((variable,)): value for variable, value in single.items()}
     found = {}
     for node in graph.nodes:
         for name in node.inputs:
@@ -72,8 +74,14 @@ def summands_confidence(
                 found[name, node.name] = max(single[variable] for variable in mine)
                 continue
             others = [graph.reach[other] for other in node.inputs if other != name]
-            found[name, node.name] = min(max(of[frozenset((a, b))] for a in mine for b in theirs) for theirs in others)
+            found[name, node.name] = min(max(of[pair] for pair in _across(mine, theirs)) for theirs in others)
     return found
+
+
+def _across(mine: Collection[str], theirs: Collection[str]) -> set[frozenset[str]]:
+    """Every pair of a variable here and a different one there, or the one variable that both are."""
+    every = {frozenset((a, b)) for a in mine for b in theirs}
+    return {pair for pair in every if len(pair) == 2} or every
 
 
 def _split(terms: list[Group], together: Callable[[tuple[int, ...]], bool], limit: int) -> list[Group] | None:
