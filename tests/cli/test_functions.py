@@ -33,7 +33,12 @@ ELSEWHERE = {
     },
     "claims check": {"all_": "is ids=None", "strict": "an exit code", "archive": "writes what comes back"},
     "degree": {"out": "writes what comes back"},
-    "discover": {"no_header": "header=False", "graph_only": "fit=False", "out": "saving.save writes what comes back"},
+    "discover": {
+        "no_header": "header=False",
+        "graph_only": "fit=False",
+        "category": "is categories",
+        "out": "saving.save writes what comes back",
+    },
     "express": {"arg": "is **shape"},
     "fixed-points": {"arg": "is **arguments", "basin": "draws what `basin` gives back"},
     "learn": {"fail_fast": "max_failures=1", **dict.fromkeys(("arg", "depth", "width", "heads"), "is shape")},

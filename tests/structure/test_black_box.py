@@ -1,5 +1,7 @@
 """A callable is checked before it is believed, and its slopes come with honest errors."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -137,3 +139,20 @@ def test_a_function_that_ends_the_program_or_overflows_is_refused():
     for function, told in [(leaves, "SystemExit"), (lambda x: 1e300 * smooth(x), "divide it"), (dict, "is a class")]:
         with pytest.raises(BadInput, match=told):
             CallableSource(function, BOX)
+
+
+def test_a_box_too_slow_to_be_searched_is_refused_with_the_time_it_would_take() -> None:
+    def slow(x: np.ndarray) -> np.ndarray:
+        time.sleep(0.004 * len(x))
+        return x.sum(1)
+
+    with pytest.raises(BadInput, match=r"s a point and the search asks for about 8,000, together \d+ s where 5 s"):
+        CallableSource(slow, [(0, 1)] * 2, seconds=5)
+
+
+def test_a_box_that_is_not_finite_somewhere_is_refused_with_the_point() -> None:
+    def holes(x: np.ndarray) -> np.ndarray:
+        return np.where(x[:, 0] > 0.5, np.nan, x[:, 0] + x[:, 1])
+
+    with pytest.raises(BadInput, match="not finite at x1=0"):
+        CallableSource(holes, [(0, 1)] * 2)

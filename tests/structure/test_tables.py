@@ -12,9 +12,15 @@ import pandas as pd
 import pytest
 
 from theodolite.errors import BadInput
-from theodolite.structure.data.tables import LEAST_ROWS, read_samples
+from theodolite.structure.data.coding import Coding, learn_coding
+from theodolite.structure.data.tables import LEAST_ROWS, Samples, Table, read_columns, read_table
 
 ROWS = 60
+
+
+def read_samples(*data: Any, **options: Any) -> Samples:
+    table = read_table(*data, **options)
+    return table.coded(learn_coding(table.columns, table.y))
 
 
 @pytest.fixture
@@ -157,8 +163,8 @@ def test_a_dropped_column_may_hold_anything(frame: pd.DataFrame) -> None:
         (lines(header="a,b,Y"), r"no column is called 'y'.*a, b, Y"),
         (lines((9, "1,2,many")), "target 'y' is not numeric .line 9 has 'many'"),
         (lines((9, "1,2,")), "target 'y' has no value in line 9: remove"),
-        (lines((9, "1,Ulm,3"), (12, ",1,3"), (13, "inf,1,3")), "'a' has no value in line 12 and 1 more; 'b' has text"),
-        (lines((9, "1,Ulm,3")), "'b' has text such as 'Ulm' in line 9: .*--drop b"),
+        (lines((9, "1,Ulm,3"), (13, "inf,1,3")), "'a' has an infinite value in line 13; 'b' has text"),
+        (lines((9, "1,Ulm,3")), "'b' has text such as 'Ulm' in line 9 among numbers: .*--drop b"),
         (lines((9, "1,2024-01-05,3")), "text such as '2024-01-05'"),
         (lines((9, "1e200,2,3")), r"'a' has 1e\+200 in line 9"),
         (lines((9, "1,2,3e200")), r"target 'y' has 3e\+200 in line 9: bring it below 1e\+30"),
@@ -180,7 +186,7 @@ def test_a_bad_file_is_refused_in_one_sentence(text: str, told: str, tmp_path: P
 
 def test_columns_at_fault_are_all_named_up_to_five(frame: pd.DataFrame) -> None:
     with pytest.raises(BadInput) as raised:
-        read_samples(frame.assign(**{f"t{i}": "word" for i in range(7)}), "y")
+        read_samples(frame.assign(**{f"t{i}": np.inf for i in range(7)}), "y")
     assert all(f"'t{i}'" in str(raised.value) for i in range(5))
     assert "2 more columns likewise" in str(raised.value)
 
@@ -204,7 +210,9 @@ def test_what_is_no_table_is_refused(frame: pd.DataFrame, tmp_path: Path) -> Non
         (frame, {"drop": ["d"]}, "no column is called 'd'"),
         (frame, {"drop": ["y"]}, "'y' cannot be dropped"),
         (frame.iloc[:0], {}, "data frame is empty"),
-        (frame.assign(when=pd.Timestamp("2024-01-05")), {}, "'when' has text such as '2024-01-05"),
+        (frame.assign(y=list("abc") * 20), {}, "not numeric and has 3 classes"),
+        (frame, {"categories": ["d"]}, "no column is called 'd'"),
+        (frame.assign(y=["a", None] * 30), {}, "'y' has no value in row 1"),
         (pd.DataFrame(np.ones((60, 2)), columns=["y", "y"]), {}, "two columns are called 'y'"),
         (frame, {"variables": ["a", "b", "c"]}, "names of their own"),
         (np.ones(60), {}, r"shape \(60,\) is no table"),
@@ -217,3 +225,101 @@ def test_what_is_no_table_is_refused(frame: pd.DataFrame, tmp_path: Path) -> Non
     for data, options, told in cases:
         with pytest.raises(BadInput, match=told):
             read_samples(data, **{"target": "y", **options})
+
+
+def mixed(rows: int = 200) -> pd.DataFrame:
+    """Everything that a data scientist's table has, beside a target."""
+    draw = np.random.default_rng(1)
+    kind = draw.choice(["oak", "ash", "elm"], rows)
+    height = draw.normal(10, 2, rows)
+    return pd.DataFrame(
+        {
+            "kind": pd.Categorical(kind),
+            "size": pd.Categorical(draw.choice(["s", "m", "l"], rows), ["s", "m", "l"], ordered=True),
+            "alive": draw.choice(["no", "yes"], rows),
+            "height": np.where(draw.random(rows) < 0.2, np.nan, height),
+            "when": pd.Timestamp("2024-01-05") + pd.to_timedelta(np.arange(rows), unit="D"),
+            "day": [f"2024-02-{1 + i % 28:02d}" for i in range(rows)],
+            "code": draw.integers(1, 5, rows),
+            "truth": draw.random(rows) > 0.5,
+            "y": height + np.array([{"oak": 3.0, "ash": 0.0, "elm": -3.0}[k] for k in kind]),
+        }
+    )
+
+
+def test_categories_dates_and_gaps_become_numbers_and_are_said_to(tmp_path: Path) -> None:
+    frame = mixed()
+    table = read_table(frame, "y", categories=["code"])
+    coding = learn_coding(table.columns, table.y)
+    found = table.coded(coding)
+    assert found.variables == (*("kind", "size", "alive", "height", "height missing", "when", "day", "code", "truth"),)
+    by_name = dict(zip(found.variables, found.x.T, strict=True))
+    for word in ("oak", "ash", "elm"):
+        rows = (frame["kind"] == word).to_numpy()
+        np.testing.assert_allclose(by_name["kind"][rows], frame["y"][rows].mean())
+    assert set(by_name["size"]) == {0.0, 1.0, 2.0}
+    np.testing.assert_array_equal(by_name["alive"], frame["alive"] == "yes")
+    np.testing.assert_array_equal(by_name["height missing"], frame["height"].isna())
+    np.testing.assert_allclose(by_name["height"][frame["height"].isna()], frame["height"].median())
+    assert by_name["when"][0] == (np.datetime64("2024-01-05") - np.datetime64("1970-01-01")).astype(int)
+    assert len(set(by_name["day"])) == 28
+    assert len(set(by_name["code"])) == 4
+    notes = " ".join(found.notes)
+    assert "'kind' is a category and enters as one number each: elm" in notes
+    assert "'when' is a date and enters as days since 1970." in notes
+    assert "missing values enter as the median, and 'height missing' says where" in notes
+    assert np.isfinite(found.x).all()
+
+    again = Coding.from_json(coding.to_json())
+    np.testing.assert_array_equal(again.encode(read_columns(frame[list(reversed(frame.columns))])), found.x)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    np.testing.assert_allclose(again.encode(read_columns(tmp_path / "t.csv")), found.x)
+    strange = frame.assign(kind="yew", height="tall")
+    with pytest.raises(BadInput, match="'height' has 'tall' where the network learnt from numbers"):
+        again.encode(read_columns(strange))
+    with pytest.raises(BadInput, match="a variable is missing: no column is called 'alive'"):
+        again.encode(read_columns(frame.drop(columns="alive")))
+    unseen = again.encode(read_columns(strange.assign(height=1.0)))[:, 0]
+    np.testing.assert_allclose(unseen, frame["y"].mean())
+
+
+def test_categories_that_tell_nothing_are_left_out_with_a_note() -> None:
+    frame = pd.DataFrame({"a": np.arange(10_000.0) % 97, "id": [f"id {i}" for i in range(10_000)], "one": "Ulm"})
+    table = read_table(frame.assign(y=frame["a"] ** 2, none=np.nan, empty=None), "y")
+    assert [column.name for column in table.columns] == ["a"]
+    assert table.notes == (
+        "'id' has 10,000 different entries in 10,000 rows, too few rows each, and was left out.",
+        "'one' is 'Ulm' in every row and was left out.",
+        "'none' has no values and was left out.",
+        "'empty' has no values and was left out.",
+    )
+
+
+def test_rare_categories_are_taken_together_and_no_mean_is_of_few_rows() -> None:
+    draw = np.random.default_rng(0)
+    words = np.array(["a"] * 40 + ["b"] * 40 + [f"rare {i}" for i in range(20)])
+    y = draw.normal(size=100)
+    (column,) = read_columns(pd.DataFrame({"word": words}))
+    (coded,) = learn_coding([column], y).columns
+    assert set(coded.categories) == {"a", "b"}
+    assert coded.other == pytest.approx(y[80:].mean())
+    assert coded.gap == coded.other
+
+
+def test_amounts_as_people_write_them_are_refused_not_taken_for_words() -> None:
+    frame = mixed().assign(price=[f"${1 + i},{100 + i}" for i in range(200)])
+    with pytest.raises(BadInput, match=r"'price' has text such as '\$1,100' in row 0"):
+        read_table(frame, "y")
+
+
+def test_targets_of_two_values_classes_and_counts_are_fitted_and_noted() -> None:
+    frame = mixed()
+    truth = frame.pop("truth")
+    for y, told, values in [
+        (np.where(truth, "yes", "no"), "is 1 for 'yes', else 0", {0.0, 1.0}),
+        (truth.astype(int) + 1, "has two values, 1 and 2", {1.0, 2.0}),
+        (np.arange(200) % 7, "looks like counts", set(range(7))),
+    ]:
+        table: Table = read_table(frame.assign(y=y), "y")
+        assert set(table.y) == values
+        assert any(told in note for note in table.notes)

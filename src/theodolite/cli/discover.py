@@ -26,6 +26,10 @@ def discover(
     data: Annotated[str, Argument(help="A table (.csv, .tsv, .parquet) or file.py:function, a black box.")],
     target: Annotated[str | None, _table(help="The column to explain by the others.")] = None,
     drop: Annotated[list[str] | None, _table(metavar="NAME", help="Leave a column out; may be repeated.")] = None,
+    category: Annotated[
+        list[str] | None,
+        _table(metavar="NAME", help="A column whose numbers are names, as codes are; may be repeated."),
+    ] = None,
     no_header: Annotated[bool, _table("--no-header", help="The file has no names; they become x1, x2, …")] = False,
     ranges: Annotated[
         list[str] | None,
@@ -78,6 +82,7 @@ def discover(
             boosting=boosting,
             fit=not graph_only,
             drop=drop or (),
+            categories=category or (),
             header=not no_header,
             progress=bar.count,
         )
@@ -89,6 +94,7 @@ def discover(
         options = {
             "--target": target,
             "--drop": drop,
+            "--category": category,
             "--no-header": no_header,
             "--range": ranges,
             "--variables": variables,

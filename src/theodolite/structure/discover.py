@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from theodolite.nets.load import named_in_file
 from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.structure.boosting import boosting_error
 from theodolite.structure.data.black_box import CallableSource
+from theodolite.structure.data.coding import learn_coding
 from theodolite.structure.data.source import Array
-from theodolite.structure.data.tables import LEAST_ROWS, Samples, read_samples
+from theodolite.structure.data.tables import LEAST_ROWS, Samples, Table, read_table
 from theodolite.structure.fit.confirm import Confirmation, confirm
 from theodolite.structure.fit.effort import effort_named
 from theodolite.structure.fit.guide import Guide
@@ -27,6 +28,7 @@ from theodolite.structure.search.search import search
 from theodolite.structure.surrogate.evidence import gather
 
 Progress = Callable[[float, float, str], None]
+Rows = TypeVar("Rows", Samples, Table)
 TEST_SHARE = 0.2
 MOST_ROWS = 20_000  # of a table, unless more are asked for
 POINTS = 2_000  # of a black box, to fit networks to
@@ -50,6 +52,7 @@ def discover(
     boosting: bool = True,
     fit: bool = True,
     drop: Sequence[str] = (),
+    categories: Sequence[str] = (),
     header: bool = True,
     progress: Progress | None = None,
 ) -> Discovery:
@@ -70,6 +73,7 @@ def discover(
         boosting: measure gradient boosting beside the networks
         fit: False asks a black box for its graph alone
         drop: columns to leave out
+        categories: columns of numbers that are names, as codes are; words always are categories
         header: whether the file has names of columns
         progress: gets (done, total, label)
 
@@ -93,12 +97,12 @@ def discover(
             raise BadInput(
                 f"a table has its own columns, not {variables} variables: leave out the count, or give names"
             )
-        samples = read_samples(data, target, variables=variables, drop=drop, header=header)
-        found = _from_table(_fewer(samples, rows or MOST_ROWS, work.generator), work)
+        table = read_table(data, target, variables=variables, drop=drop, categories=categories, header=header)
+        found = _from_table(_fewer(table, rows or MOST_ROWS, work.generator), work)
     else:
-        if drop or not header:
-            raise BadInput("a function has no columns to drop and no header: give these with a table")
-        source = CallableSource(function, *_box(ranges, variables), seed=seed)
+        if drop or categories or not header:
+            raise BadInput("a function has no columns to drop, no categories and no header: give these with a table")
+        source = CallableSource(function, *_box(ranges, variables), seed=seed, seconds=seconds)
         found = _from_function(source, str(target or name), rows or POINTS, fit, work)
     log.info("%s in %.1f s", "abstained" if found.abstained else "graph found", time.monotonic() - started)
     return found
@@ -126,15 +130,18 @@ class _Work:
         return time.monotonic() - self.started
 
 
-def _from_table(samples: Samples, work: _Work) -> Discovery:
-    train, test = _split(samples, work.generator)
+def _from_table(table: Table, work: _Work) -> Discovery:
+    learnt, unseen = _split(table, work.generator)
+    coding = learn_coding(learnt.columns, learnt.y)
+    train, test = learnt.coded(coding), unseen.coded(coding)
     asked = settle(
         *(train.x, train.y, train.variables, work.generator),
         effort=work.effort,
         seconds=work.left,
         progress=work.report,
     )
-    return _judged("data", asked, train, test, work, {"notes": list(samples.notes)})
+    found = _judged("data", asked, train, test, work, {"notes": list(train.notes)})
+    return replace(found, coding=coding)
 
 
 def _from_function(source: CallableSource, name: str, rows: int, fit: bool, work: _Work) -> Discovery:
@@ -283,16 +290,16 @@ def _output_named(graph: CompositionalGraph, target: str) -> CompositionalGraph:
     return replace(graph, nodes=(*graph.nodes[:-1], replace(graph.output, name=target)))
 
 
-def _fewer(samples: Samples, rows: int, generator: np.random.Generator) -> Samples:
-    count = len(samples.y)
+def _fewer(table: Table, rows: int, generator: np.random.Generator) -> Table:
+    count = len(table.y)
     if count <= rows:
-        return samples
+        return table
     chosen = np.sort(generator.choice(count, rows, replace=False))
     note = f"{rows:,} of {count:,} rows were drawn; ask for more with --rows (rows= in Python)."
-    return replace(samples, x=samples.x[chosen], y=samples.y[chosen], notes=(*samples.notes, note))
+    return replace(table.take(chosen), notes=(*table.notes, note))
 
 
-def _split(samples: Samples, generator: np.random.Generator) -> tuple[Samples, Samples]:
+def _split(samples: Rows, generator: np.random.Generator) -> tuple[Rows, Rows]:
     """Rows to learn from and rows to test on."""
     order = generator.permutation(len(samples.y))
     cut = round(TEST_SHARE * len(order))
@@ -303,10 +310,7 @@ def _split(samples: Samples, generator: np.random.Generator) -> tuple[Samples, S
                 f"the target '{samples.target}' is {samples.y[rows[0]]:g} in all {len(rows)} {what} rows: give more "
                 "rows in which it varies, or another seed"
             )
-    return (
-        replace(samples, x=samples.x[train], y=samples.y[train]),
-        replace(samples, x=samples.x[test], y=samples.y[test]),
-    )
+    return samples.take(train), samples.take(test)
 
 
 def _silent(done: float, total: float, label: str) -> None:

@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 
 if TYPE_CHECKING:
+    from theodolite.structure.data.coding import Coding
     from theodolite.structure.fit.fitting import Fitted
 
 
@@ -44,6 +49,17 @@ class Discovery:
     boosting_test_error: float | None
     model: Fitted | None = field(repr=False)
     details: Mapping[str, Any] = field(default_factory=dict)  # rows, noise, seconds, candidates, parameters, seed
+    coding: Coding | None = field(default=None, repr=False)  # how the columns of a table became numbers
+
+    def predict(self, data: Any) -> NDArray[np.float64]:
+        """The network's value of every row of a table (a path, a data frame, an array of its variables)."""
+        if self.model is None:
+            raise BadInput("no network was fitted (fit=False, --graph-only): fit one to predict")
+        if self.coding is None:
+            return self.model.predict(data)
+        from theodolite.structure.data.tables import read_columns
+
+        return self.model.predict(self.coding.encode(read_columns(data, names=self.coding.names)))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -61,4 +77,5 @@ class Discovery:
                 for (a, b), score in sorted(self.pairs.items(), key=lambda item: -item[1])
             ],
             **self.details,
+            **({} if self.coding is None else {"columns": self.coding.to_json()["columns"]}),
         }

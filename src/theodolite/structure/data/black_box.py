@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from theodolite.structure.data.noise import SPACING, TABLE, estimate_noise
 from theodolite.structure.data.source import Array, Gradients
 
 CHUNK = 1 << 16  # points in one call of the function
+ASKED = 4_000  # points a variable that a search asks for,
+CALLS = 15  # in so many calls
+PATIENCE = 600.0  # seconds that asking may take, unless a time is given
 CHECKED = 16  # points that the validation looks at
 WIDEST_STEP = 0.04  # of the range, however noisy the function
 FINEST_STEP = 1e-6
@@ -32,6 +36,7 @@ class CallableSource:
         ranges: Any,
         variables: Sequence[str] | None = None,
         seed: int = 0,
+        seconds: float | None = None,
     ) -> None:
         if not callable(function):
             raise BadInput(f"the black box must be a function of points, not {type(function).__name__}")
@@ -47,6 +52,7 @@ class CallableSource:
         generator = np.random.default_rng(seed)
         probe = self._inside(CHECKED, generator, margin=SPACING * TABLE)
         seen = self._validate(probe, generator)
+        self._check_pace(probe, PATIENCE if seconds is None else seconds)
         lines = self._inside(CHECKED, generator, margin=SPACING * TABLE)
         rough = estimate_noise(self.values, lines, self._width, generator)
         self.noise = max(rough, 0.5 * self._precision * float(np.max(np.abs(seen))), np.finfo(np.float64).tiny)
@@ -116,6 +122,23 @@ class CallableSource:
                 "it must map each row of an array (points, variables) to its own value"
             )
         return together
+
+    def _check_pace(self, points: Array, seconds: float) -> None:
+        """Refuses a function that is too slow to be asked as often as the search does, by what two calls took."""
+        began = time.monotonic()
+        self._call(points[:1])
+        one = time.monotonic() - began
+        began = time.monotonic()
+        self._call(points)
+        each = max(0.0, time.monotonic() - began - one) / (len(points) - 1)
+        asked = ASKED * len(self._variables)
+        needed = CALLS * one + asked * each
+        if needed > seconds:
+            raise BadInput(
+                f"the black box takes {max(each, one / len(points)):.2g} s a point and the search asks for about "
+                f"{asked:,}, together {needed:,.0f} s where {seconds:,.0f} s are allowed: make a table of a few "
+                "hundred of its values, or give more --seconds (seconds= in Python)"
+            )
 
     def _call(self, points: Array) -> Array:
         self.evaluations += len(points)

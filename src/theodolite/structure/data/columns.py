@@ -1,36 +1,67 @@
-"""Columns of numbers out of files, data frames and arrays, as they stand there."""
+"""Columns of numbers, categories and dates out of words, data frames and arrays, as they stand there."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import re
-import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.errors import BadInput
 from theodolite.structure.data.source import Array
 
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "<na>", "nat"}
+MISSING = {"", "na", "n/a", "nan", "null", "none", "<na>", "nat"}
+_FIGURES = re.compile(r"[-+]?[$€£]?\d[\d.,' ]*[%$€£]?")  # amounts as people write them: 1,234 or 12 %
 _TRUTH = {"true": 1.0, "false": 0.0}
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_WITH_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)
 class Column:
-    """Numbers, NaN where there was none; `text`, the first entry that is no number, and `place`, where it stands."""
+    """Numbers, NaN where there was none; `text`, the first entry that is no number, and `place`, where it stands.
+
+    Of a category `entries` are what stands there (`order`: from the least, where they have an order); of dates the
+    numbers are days since 1970, of durations days.
+    """
 
     name: str
     numbers: Array
     text: str | None = None
     place: int = 0
+    kind: Literal["number", "category", "date"] = "number"
+    entries: Sequence[Any] | None = field(default=None, repr=False)
+    order: tuple[str, ...] = ()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds words among which no numbers stand, or few."""
+        return self.kind == "category" and self.text is not None
+
+    def labels(self) -> list[str | None]:
+        """What stands in every row as a word, None where nothing does."""
+        return [label(entry) for entry in (self.numbers if self.entries is None else self.entries)]
+
+    def as_category(self) -> Column:
+        return replace(self, kind="category")
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        entries = None if self.entries is None else [self.entries[row] for row in rows]
+        return replace(self, numbers=self.numbers[rows], entries=entries)
+
+
+def label(entry: Any) -> str | None:
+    """A category as it is named: a number in its shortest form, however it was written."""
+    word = str(entry).strip()
+    if word.lower() in MISSING:
+        return None
+    try:
+        number = float(word if "_" not in word else "text")
+    except ValueError:
+        return word
+    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def row_place(row: int) -> str:
@@ -38,86 +69,7 @@ def row_place(row: int) -> str:
     return f"row {row}"
 
 
-def of_file(path: Path, header: bool) -> tuple[list[Column], Callable[[int], str]]:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    zipped = suffixes[-1:] == [".gz"]
-    kind = (suffixes[-2:-1] if zipped else suffixes[-1:]) or [""]
-    if kind[0] not in _SEPARATORS and (kind[0] not in (".parquet", ".pq") or zipped):
-        raise BadInput(f"'{path}' is no table that can be read: give a file in .csv, .tsv (also .gz) or .parquet")
-    if path.is_dir():
-        raise BadInput(f"'{path}' is a folder: give the path of a table")
-    if not path.is_file():
-        raise BadInput(f"there is no file '{path}': give the path of a table")
-    if kind[0] in _SEPARATORS:
-        return _of_text(path, _text_of(path, zipped), _SEPARATORS[kind[0]], header)
-    if not header:
-        raise BadInput(f"'{path}' names its own columns: use --no-header only with .csv and .tsv")
-    return _of_parquet(path), row_place
-
-
-def _text_of(path: Path, zipped: bool) -> str:
-    try:
-        content = path.read_bytes()
-        return (gzip.decompress(content) if zipped else content).decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise BadInput(f"'{path}' cannot be read as a table of text in UTF-8 ({error}): check the file") from error
-
-
-def _of_text(path: Path, text: str, separator: str, header: bool) -> tuple[list[Column], Callable[[int], str]]:
-    if separator == ",":
-        separator = _separator(text)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
-    rows, lines = [], []
-    try:
-        for row in reader:
-            if row and (len(row) > 1 or row[0].strip()):  # blank lines are nothing
-                rows.append(row)
-                lines.append(reader.line_num)
-    except csv.Error as error:
-        raise BadInput(f"'{path}' breaks off in line {reader.line_num} ({error}): check the file") from error
-    if not rows:
-        raise BadInput(f"'{path}' is empty: give a table with a line of names and rows of numbers")
-    if header and all(_is_number(entry) for entry in rows[0]):
-        raise BadInput(
-            f"the first line of '{path}' holds numbers and no names: put a line of column names above it, or use "
-            "--no-header (header=False in Python), which calls the columns x1, x2, …"
-        )
-    names = [name.strip() for name in rows[0]] if header else [f"x{i + 1}" for i in range(len(rows[0]))]
-    body, lines = (rows[1:], lines[1:]) if header else (rows, lines)
-    if not body:
-        raise BadInput(f"'{path}' has a line of names and no rows: give a table with rows of numbers")
-    for row, line in zip(body, lines, strict=True):
-        if len(row) != len(names):
-            raise BadInput(f"line {line} of '{path}' has {len(row)} entries where {len(names)} are named: mend it")
-    columns = [
-        _of_strings(name or f"column {i + 1}", _with_points(entries) if separator != "," else list(entries))
-        for i, (name, entries) in enumerate(zip(names, zip(*body, strict=True), strict=True))
-    ]
-    if not names[0] and _counts(columns[0].numbers):
-        columns = columns[1:]  # the row numbers that pandas writes unless told not to
-    return columns, lambda row: f"line {lines[row]}"
-
-
-def _separator(text: str) -> str:
-    """Of a .csv: what stands equally often, outside quotes, in its first two lines; a comma in any doubt."""
-    bare = re.sub(r'"[^"]*"', "", "\n".join(text.lstrip(" \r\n").split("\n", 2)[:2])).splitlines()
-    if len(bare) == 2:
-        for separator in (";", "\t"):
-            if 0 < bare[0].count(separator) == bare[1].count(separator):
-                return separator
-    return ","
-
-
-def _with_points(entries: Sequence[str]) -> list[str]:
-    """Decimal commas as points, where a whole column is written with them; '1,234' alone could mean a thousand."""
-    known = [entry.strip() for entry in entries if entry.strip().lower() not in _MISSING]
-    digits = {len(re.split("[eE]", entry.partition(",")[2])[0]) for entry in known if "," in entry}
-    if not digits or digits == {3} or not all(_WITH_COMMA.fullmatch(entry) for entry in known):
-        return list(entries)
-    return [entry.replace(",", ".") for entry in entries]
-
-
-def _of_strings(name: str, entries: Sequence[str]) -> Column:
+def of_strings(name: str, entries: Sequence[str]) -> Column:
     try:
         if any("_" in entry for entry in entries):  # Python reads 20_01 as a number; a table means a word
             raise ValueError
@@ -126,49 +78,43 @@ def _of_strings(name: str, entries: Sequence[str]) -> Column:
         return _one_by_one(name, entries)
 
 
-def _one_by_one(name: str, entries: Sequence[str | float]) -> Column:
-    """Numbers, truth values as 0 and 1, NaN for what is missing, and the first entry that is none of these."""
+def _one_by_one(name: str, entries: Sequence[Any]) -> Column:
+    """Numbers, truth values as 0 and 1, NaN for what is missing; else dates; else categories, unless numbers are the
+    rule and the first entry that is none of these an exception."""
     numbers = np.full(len(entries), np.nan)
+    words: list[int] = []
     for place, entry in enumerate(entries):
         word = str(entry).strip().lower()
         if word in _TRUTH:
             numbers[place] = _TRUTH[word]
-        elif word not in _MISSING:
+        elif word not in MISSING:
             try:
                 numbers[place] = float(word if "_" not in word else "text")
             except ValueError:
-                return Column(name, numbers, str(entry), place)
-    return Column(name, numbers)
+                words.append(place)
+    if not words:
+        return Column(name, numbers, entries=entries)
+    first = str(entries[words[0]])
+    figures = sum(_FIGURES.fullmatch(str(entries[place]).strip()) is not None for place in words)
+    if len(words) - figures <= np.isfinite(numbers).sum() + figures:
+        return Column(name, numbers, first, words[0], entries=entries)
+    days = _days(entries, words) if np.isnan(numbers).all() else None
+    if days is not None:
+        return Column(name, days, kind="date", entries=entries)
+    return Column(name, numbers, first, words[0], "category", entries)
 
 
-def _is_number(entry: str) -> bool:
-    try:
-        float(entry)
-    except ValueError:
-        return False
-    return True
-
-
-def _counts(numbers: Array) -> bool:
-    return bool(np.array_equal(numbers - numbers[0], np.arange(len(numbers)))) and numbers[0] in (0.0, 1.0)
-
-
-def _of_parquet(path: Path) -> list[Column]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        raise BadInput(
-            f"reading '{path}' needs pyarrow: install it (pip install pyarrow), or save the table as .csv"
-        ) from None
-    try:
-        table = parquet.read_table(path)
-    except (ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise BadInput(f"'{path}' is no Parquet file, or it is damaged ({reason}): give another") from error
-    if not table.num_rows or not table.num_columns:
-        raise BadInput(f"'{path}' is empty: give a table with rows of numbers")
-    written = zip(table.column_names, table.columns, strict=True)
-    return [_of_values(name, column.to_numpy()) for name, column in written if name != "__index_level_0__"]
+def _days(entries: Sequence[Any], places: Sequence[int]) -> Array | None:
+    """Days since 1970 of dates as ISO 8601 writes them; None where an entry is no date."""
+    found = np.full(len(entries), np.nan)
+    for place in places:
+        try:
+            moment = datetime.fromisoformat(str(entries[place]).strip())
+        except ValueError:
+            return None
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        found[place] = moment.timestamp() / 86400
+    return found
 
 
 def is_frame(data: Any) -> bool:
@@ -182,13 +128,27 @@ def of_frame(frame: Any) -> list[Column]:
         raise BadInput(f"two columns are called '{twice}': give every column a name of its own")
     if not names or not len(frame):
         raise BadInput("the data frame is empty: give one with rows of numbers")
-    return [_of_values(name, np.asarray(frame[key])) for name, key in zip(names, frame.columns, strict=True)]
+    return [_of_series(name, frame[key]) for name, key in zip(names, frame.columns, strict=True)]
 
 
-def _of_values(name: str, values: np.ndarray) -> Column:
+def _of_series(name: str, series: Any) -> Column:
+    kind = getattr(series, "dtype", None)
+    found = of_values(name, np.asarray(series))
+    known = getattr(kind, "categories", None)
+    if known is None or callable(known):
+        return found
+    order = tuple(str(label(one)) for one in known) if getattr(kind, "ordered", False) else ()
+    return replace(found.as_category(), text=str(next(iter(known), "")), order=order)
+
+
+def of_values(name: str, values: np.ndarray) -> Column:
     if values.dtype.kind in "biuf":
         return Column(name, values.astype(np.float64))
-    return _one_by_one(name, [str(v) for v in values] if values.dtype.kind in "mM" else list(values))
+    if values.dtype.kind in "mM":
+        since = values.astype("datetime64[us]") if values.dtype.kind == "M" else values.astype("timedelta64[us]")
+        days = np.where(np.isnat(since), np.nan, since.astype(np.int64) / 86_400e6)
+        return Column(name, days, kind="date")
+    return _one_by_one(name, list(values))
 
 
 def of_pair(x: Any, y: Any, variables: Sequence[str] | None, target: str | int | None) -> list[Column]:
@@ -205,7 +165,7 @@ def of_pair(x: Any, y: Any, variables: Sequence[str] | None, target: str | int |
     taken = {column.name for column in columns}
     while name in taken:
         name += "_"
-    return [*columns, _of_values(name, values)]
+    return [*columns, of_values(name, values)]
 
 
 def of_array(data: Any, variables: Sequence[str] | None) -> list[Column]:
@@ -218,7 +178,7 @@ def of_array(data: Any, variables: Sequence[str] | None) -> list[Column]:
     if variables is not None and len(variables) != values.shape[1]:
         raise BadInput(f"{len(variables)} variables are named for {values.shape[1]} columns: name each column once")
     names = [f"x{i + 1}" for i in range(values.shape[1])] if variables is None else [str(name) for name in variables]
-    return [_of_values(name, values[:, i]) for i, name in enumerate(names)]
+    return [of_values(name, values[:, i]) for i, name in enumerate(names)]
 
 
 def _plain(data: Any) -> np.ndarray:

@@ -1,22 +1,26 @@
-"""Reading what a scientist has, a file, a data frame or arrays, as numbers to search; what cannot be used is named."""
+"""Reading what a scientist has, a file, a data frame or arrays, as columns to search; what cannot be used is named."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.errors import BadInput
 from theodolite.registry import unknown
-from theodolite.structure.data.columns import Column, is_frame, of_array, of_file, of_frame, of_pair, row_place
+from theodolite.structure.data.coding import Coding, frequent
+from theodolite.structure.data.columns import Column, is_frame, of_array, of_frame, of_pair, row_place
+from theodolite.structure.data.faults import check_columns, check_target, quoted
+from theodolite.structure.data.files import of_file
 from theodolite.structure.data.source import Array
 
 LEAST_ROWS = 50  # a fifth of them is held out for the test, a part of the rest to choose by
 _NAMED = 5  # columns at fault that a sentence names
-_LARGEST, _FINEST = 1e30, 1e-30  # of numbers, and of the spread of a column: squares and float32 stay in range
+_FINEST = 1e-30  # spread of a column: float32 stays in range
 _TOGETHER = 0.99  # correlation of two columns that deserves a note
 _COPIED = 1e-12  # of the variance: what is left of a column beside a linear function of another
 
@@ -31,37 +35,74 @@ class Samples:
     target: str
     notes: tuple[str, ...] = ()
 
+    def take(self, rows: NDArray[np.int64]) -> Samples:
+        return replace(self, x=self.x[rows], y=self.y[rows])
 
-def read_samples(
+
+@dataclass(frozen=True)
+class Table:
+    """Columns as they stand in a table, and the target `y` (row,) as finite numbers."""
+
+    columns: tuple[Column, ...]
+    y: Array
+    target: str
+    notes: tuple[str, ...] = ()
+
+    def take(self, rows: NDArray[np.int64]) -> Table:
+        return replace(self, columns=tuple(column.take(rows) for column in self.columns), y=self.y[rows])
+
+    def coded(self, coding: Coding) -> Samples:
+        """The same as numbers, with a note on what is not the number that stands there."""
+        x, variables = coding.encode(self.columns), coding.variables
+        notes = (*self.notes, *coding.notes(self.columns), *_inseparable(x, variables))
+        return Samples(x, self.y, variables, self.target, notes)
+
+
+def read_table(
     data: Any,
     target: str | int | None = None,
     *,
     variables: Sequence[str] | None = None,
     drop: Sequence[str] = (),
+    categories: Sequence[str] = (),
     header: bool = True,
-) -> Samples:
+) -> Table:
     """`data` is a path (.csv, .tsv or .parquet, the first two also .gz), a data frame, a pair (x, y) or a 2-D array.
 
-    `variables` names the columns of arrays; `drop` leaves columns out; without a `header` in a file its columns are
-    called x1, x2, … Constant columns, and linear functions of a single earlier one, are left out with a note.
+    `variables` names the columns of arrays; `drop` leaves columns out; `categories` are columns whose numbers are
+    names; without a `header` in a file its columns are called x1, x2, … Constant columns, linear functions of a single
+    earlier one, and categories that nearly every row has for itself, are left out with a note.
     """
+    columns, target, where = _columns(data, target, variables, header)
+    return _table(columns, target, drop, categories, where)
+
+
+def read_columns(data: Any, *, names: Sequence[str] | None = None, header: bool = True) -> list[Column]:
+    """The columns of a table whose target is not asked for, or not known; `names` are those of an array's."""
+    of_array = not isinstance(data, str | Path) and not is_frame(data)
+    return _columns(data, None, names if of_array else None, header)[0]
+
+
+def _columns(
+    data: Any, target: str | int | None, variables: Sequence[str] | None, header: bool
+) -> tuple[list[Column], str | int | None, Callable[[int], str]]:
     if variables is not None and (isinstance(data, str | Path) or is_frame(data)):
         raise BadInput("the columns of a table have names of their own: give variables with arrays or a black box only")
     if isinstance(data, str | Path):
-        columns, where = of_file(Path(data), header)
-    elif isinstance(data, tuple) and len(data) == 2:
-        columns, where = of_pair(data[0], data[1], variables, target), row_place
-        target = len(columns) - 1
-    elif is_frame(data):
-        columns, where = of_frame(data), row_place
-    else:
-        columns, where = of_array(data, variables), row_place
-    return _samples(columns, target, drop, where)
+        return (found := of_file(Path(data), header))[0], target, found[1]
+    if isinstance(data, tuple) and len(data) == 2:
+        columns = of_pair(data[0], data[1], variables, target)
+        return columns, len(columns) - 1, row_place
+    return of_frame(data) if is_frame(data) else of_array(data, variables), target, row_place
 
 
-def _samples(
-    columns: Sequence[Column], target: str | int | None, drop: Sequence[str], where: Callable[[int], str]
-) -> Samples:
+def _table(
+    columns: Sequence[Column],
+    target: str | int | None,
+    drop: Sequence[str],
+    categories: Sequence[str],
+    where: Callable[[int], str],
+) -> Table:
     names = [column.name for column in columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -72,33 +113,37 @@ def _samples(
             raise BadInput(f"nothing to drop: {unknown('column', name, names)}")
         if name == wanted:
             raise BadInput(f"the target '{wanted}' cannot be dropped: drop other columns, or choose another target")
+    for name in categories:
+        if name not in names:
+            raise BadInput(f"nothing to take as a category: {unknown('column', name, names)}")
     by_name = {column.name: column for column in columns if column.name not in drop}
-    y = _check_target(by_name.pop(wanted), where)
+    y, notes = check_target(by_name.pop(wanted), where)
     if not by_name:
         raise BadInput(f"there is no column beside the target '{wanted}': give at least one variable to explain it by")
-    _check_columns(list(by_name.values()), where)
+    by_name = {name: one.as_category() if name in categories else one for name, one in by_name.items()}
+    check_columns(list(by_name.values()), where)
     if len(y) < LEAST_ROWS:
         raise BadInput(f"{len(y)} rows are too few to hold some out for a test: give at least {LEAST_ROWS}")
     if np.ptp(y) == 0:
         raise BadInput(f"the target '{wanted}' is {y[0]:g} in every row: there is nothing to explain")
-    leak = next((column.name for column in by_name.values() if np.array_equal(column.numbers, y)), None)
+    numeric = [column for column in by_name.values() if column.kind != "category"]
+    leak = next((column.name for column in numeric if np.array_equal(column.numbers, y)), None)
     if leak is not None:
-        raise BadInput(f"'{leak}' is an exact copy of the target '{wanted}': leave it out with --drop {_quoted(leak)}")
-    kept, notes = _informative(list(by_name.values()))
-    for column in kept:
-        _check_spread(f"'{column.name}'", column.numbers)
+        raise BadInput(f"'{leak}' is an exact copy of the target '{wanted}': leave it out with --drop {quoted(leak)}")
+    kept, left_out = _informative(list(by_name.values()))
+    numeric = [column for column in kept if column.kind != "category"]
+    for column in numeric:
+        _check_spread(f"'{column.name}'", column.numbers[~np.isnan(column.numbers)])
     _check_spread(f"the target '{wanted}'", y)
-    notes += tuple(
+    notes += left_out + tuple(
         f"'{column.name}' alone gives the target by a straight line: if it was computed from it, leave it out with "
-        f"--drop {_quoted(column.name)} (drop= in Python)."
-        for column in kept
+        f"--drop {quoted(column.name)} (drop= in Python)."
+        for column in numeric
         if _is_linear(column.numbers, y)
     )
     if not kept:
         raise BadInput("every column beside the target is constant: give at least one variable that varies")
-    x = np.stack([column.numbers for column in kept], axis=1)
-    variables = tuple(column.name for column in kept)
-    return Samples(x, y, variables, wanted, notes + _inseparable(x, variables))
+    return Table(tuple(kept), y, wanted, notes)
 
 
 def _target(target: str | int | None, names: Sequence[str]) -> str:
@@ -114,60 +159,40 @@ def _target(target: str | int | None, names: Sequence[str]) -> str:
     return str(target)
 
 
-def _check_target(column: Column, where: Callable[[int], str]) -> Array:
-    if column.text is not None:
-        raise BadInput(
-            f"the target '{column.name}' is not numeric ({where(column.place)} has {column.text!r}): it must be numbers"
-        )
-    if fault := _fault(column, where):
-        large = np.isfinite(column.numbers).all()
-        what = f"bring it below {_LARGEST:g} by another unit" if large else "remove rows whose target is not known"
-        raise BadInput(f"the target '{column.name}' has {fault}: {what}")
-    return column.numbers
-
-
-def _check_columns(columns: Sequence[Column], where: Callable[[int], str]) -> None:
-    """All columns at fault in one sentence, so that nobody has to come back once for each."""
-    faults = {column.name: fault for column in columns if (fault := _fault(column, where))}
-    if faults:
-        shown = list(faults.items())[:_NAMED]
-        named = "; ".join(f"'{name}' has {fault}" for name, fault in shown)
-        rest = f"; {len(faults) - _NAMED} more columns likewise" if len(faults) > _NAMED else ""
-        raise BadInput(
-            f"only numbers up to {_LARGEST:g} can be used, but {named}{rest}: fill or remove these, or leave the "
-            f"columns out with --drop {_quoted(shown[0][0])} (drop= in Python)"
-        )
-
-
-def _fault(column: Column, where: Callable[[int], str]) -> str:
-    """What keeps a column from being used, as it follows “has”; empty where nothing does."""
-    if column.text is not None:
-        return f"text such as {column.text[:24]!r} in {where(column.place)}"
-    bad = np.flatnonzero(~(np.abs(column.numbers) <= _LARGEST))
-    if not len(bad):
-        return ""
-    value = column.numbers[bad[0]]
-    kind = "no value" if np.isnan(value) else "an infinite value" if np.isinf(value) else f"{value:g}"
-    more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
-    return f"{kind} in {where(int(bad[0]))}{more}"
-
-
 def _informative(columns: Sequence[Column]) -> tuple[list[Column], tuple[str, ...]]:
-    """The columns without constant ones and those that an earlier one gives, and a note on each of these."""
+    """The columns that can tell anything beside those before them, and a note on each of the others."""
     kept: list[Column] = []
     notes = []
     for column in columns:
-        if np.ptp(column.numbers) == 0:
-            notes.append(f"'{column.name}' is {column.numbers[0]:g} in every row and was left out.")
-            continue
-        same = next((other for other in kept if _is_linear(other.numbers, column.numbers)), None)
-        if same is None:
-            kept.append(column)
+        if column.kind == "category":
+            said = _useless(column)
         else:
-            exact = np.array_equal(same.numbers, column.numbers)
-            what = "an exact copy" if exact else "a linear function"
-            notes.append(f"'{column.name}' is {what} of '{same.name}' and was left out.")
+            known = column.numbers[~np.isnan(column.numbers)]
+            said = "has no values" if not len(known) else f"is {known[0]:g} in every row" if np.ptp(known) == 0 else ""
+            if not said:
+                numeric = [other for other in kept if other.kind != "category"]
+                same = next((other for other in numeric if _is_linear(other.numbers, column.numbers)), None)
+                if same is not None:
+                    exact = np.array_equal(same.numbers, column.numbers, equal_nan=True)
+                    said = f"is {'an exact copy' if exact else 'a linear function'} of '{same.name}'"
+        if said:
+            notes.append(f"'{column.name}' {said} and was left out.")
+        else:
+            kept.append(column)
     return kept, tuple(notes)
+
+
+def _useless(column: Column) -> str:
+    """What makes a category useless; empty where nothing does."""
+    words = column.labels()
+    different = set(words)
+    if len(different) < 2:
+        return f"is {words[0]!r} in every row" if words[0] is not None else "has no values"
+    if column.order:
+        return ""
+    if not set(frequent(column)) - {None}:
+        return f"has {len(different):,} different entries in {len(words):,} rows, too few rows each,"
+    return ""
 
 
 def _inseparable(x: Array, variables: Sequence[str]) -> tuple[str, ...]:
@@ -180,14 +205,17 @@ def _inseparable(x: Array, variables: Sequence[str]) -> tuple[str, ...]:
         return ()
     return (
         f"{named}{more} go together (correlation above {_TOGETHER}), so the graph may take one for the other: consider "
-        f"--drop {_quoted(variables[pairs[0][1]])} (drop= in Python).",
+        f"--drop {quoted(variables[pairs[0][1]])} (drop= in Python).",
     )
 
 
 def _is_linear(a: Array, b: Array) -> bool:
-    """Whether b is α + βa, up to rounding, by the line through the ends of a; neither is constant."""
-    if np.array_equal(a, b):
+    """Whether b is α + βa, up to rounding, by the line through the ends of a; neither is constant. What has gaps is
+    a function only of an exact copy."""
+    if np.array_equal(a, b, equal_nan=True):
         return True
+    if np.isnan(a).any() or np.isnan(b).any():
+        return False
     ends = [int(np.argmin(a)), int(np.argmax(a))]
     slope = (b[ends[1]] - b[ends[0]]) / (a[ends[1]] - a[ends[0]])
     allowed = _COPIED * np.var(b)
@@ -200,7 +228,3 @@ def _is_linear(a: Array, b: Array) -> bool:
 def _check_spread(what: str, numbers: Array) -> None:
     if np.ptp(numbers) < _FINEST:
         raise BadInput(f"{what} varies by only {np.ptp(numbers):.3g}: multiply it by a constant, as in a smaller unit")
-
-
-def _quoted(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() else f"'{name}'"

@@ -1,0 +1,180 @@
+"""Categories, dates and gaps as numbers: learnt from the training rows, applied to any others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from theodolite.errors import BadInput
+from theodolite.registry import unknown
+from theodolite.structure.data.columns import Column
+from theodolite.structure.data.source import Array
+
+SCHEMA = 1
+LEAST = 10  # rows of a category, or of gaps, that get a number of their own
+PER_CATEGORY = 25  # rows on average: a mean of fewer says too much of the very rows it is of
+_SHOWN = 6
+_KINDS = ("number", "category", "date")
+
+
+@dataclass(frozen=True)
+class ColumnCoding:
+    """How one column becomes a number: as it stands, as days since 1970, or by the number of its category.
+
+    `other` is the number of a category that is not listed; `gap` stands where there is no value, which `flag` tells
+    by a variable of its own, the column's name and “missing”.
+    """
+
+    name: str
+    kind: Literal["number", "category", "date"]
+    gap: float
+    flag: bool = False
+    categories: Mapping[str, float] = field(default_factory=dict)
+    other: float = 0.0
+
+    def encode(self, column: Column) -> Array:
+        if self.kind != "category":
+            return np.where(np.isnan(column.numbers), self.gap, column.numbers)
+        codes = [self.gap if word is None else self.categories.get(word, self.other) for word in column.labels()]
+        return np.asarray(codes, dtype=np.float64)
+
+    def missing(self, column: Column) -> Array:
+        if self.kind != "category":
+            return np.isnan(column.numbers).astype(np.float64)
+        return np.array([float(word is None) for word in column.labels()])
+
+    def to_json(self) -> dict[str, Any]:
+        named = {"categories": dict(self.categories), "other": self.other} if self.kind == "category" else {}
+        return {"name": self.name, "kind": self.kind, "gap": self.gap, "flag": self.flag, **named}
+
+
+@dataclass(frozen=True)
+class Coding:
+    """The columns of a table in their order, each as one variable, and a second one where gaps are told."""
+
+    columns: tuple[ColumnCoding, ...]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        named = [(one.name, gap_name(one.name)) if one.flag else (one.name,) for one in self.columns]
+        return tuple(name for names in named for name in names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.columns)
+
+    def encode(self, columns: Sequence[Column]) -> Array:
+        """Rows (row, variable) of these columns, found by name where there are others or another order."""
+        by_name = {column.name: column for column in columns}
+        made: list[Array] = []
+        for one in self.columns:
+            if one.name not in by_name:
+                raise BadInput(f"a variable is missing: {unknown('column', one.name, list(by_name))}")
+            column = by_name[one.name]
+            if one.kind != "category" and column.text is not None:
+                raise BadInput(
+                    f"'{one.name}' has {column.text[:24]!r} where the network learnt from {_MEANT[one.kind]}: mend it"
+                )
+            made.append(one.encode(column))
+            if one.flag:
+                made.append(one.missing(column))
+        return np.stack(made, axis=1)
+
+    def notes(self, columns: Sequence[Column]) -> tuple[str, ...]:
+        """What a reader must know of those of these columns that are not plain numbers, a sentence each."""
+        gaps = {column.name: int(np.isnan(column.numbers).sum()) for column in columns}
+        return tuple(
+            _note(one, gaps[one.name]) for one in self.columns if one.kind != "number" or gaps.get(one.name, 0)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "columns": [one.to_json() for one in self.columns]}
+
+    @classmethod
+    def from_json(cls, document: Any) -> Coding:
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise BadInput(f"this is no coding of columns: it must be a JSON object with schema {SCHEMA}")
+        try:
+            found = cls(tuple(ColumnCoding(**one) for one in document["columns"]))
+        except (KeyError, TypeError) as error:
+            raise BadInput(f"the coding of columns is damaged ({error}): save the discovery again") from None
+        odd = [one for one in found.columns if one.kind not in _KINDS or not _finite(one)]
+        if odd or not found.columns:
+            raise BadInput("the coding of columns is damaged: save the discovery again")
+        return found
+
+
+_MEANT = {"number": "numbers", "date": "dates"}
+
+
+def gap_name(name: str) -> str:
+    return f"{name} missing"
+
+
+def learn_coding(columns: Sequence[Column], y: Array) -> Coding:
+    """Two categories are 0 and 1, ordered ones 0, 1, 2, …; of others each is the mean target of its rows, and those
+    with few rows are taken together. A gap is the median, or a category of its own where there are enough."""
+    names = {column.name for column in columns}
+    seen: set[bytes] = set()
+    coded = []
+    for column in columns:
+        if column.kind == "category":
+            coded.append(_categories(column, y))
+            continue
+        gaps = np.isnan(column.numbers)
+        known = column.numbers[~gaps]
+        flag = LEAST <= int(gaps.sum()) < len(gaps) and gap_name(column.name) not in names
+        flag = flag and gaps.tobytes() not in seen  # columns that miss together need one flag
+        if flag:
+            seen.add(gaps.tobytes())
+        coded.append(ColumnCoding(column.name, column.kind, float(np.median(known)) if len(known) else 0.0, flag))
+    return Coding(tuple(coded))
+
+
+def frequent(column: Column) -> dict[str | None, int]:
+    """The categories that have rows enough for a number of their own, gaps among them, and their rows."""
+    counts = Counter(column.labels())
+    most = max(2, len(column.numbers) // PER_CATEGORY)
+    return {word: count for word, count in counts.most_common(most) if count >= LEAST}
+
+
+def _categories(column: Column, y: Array) -> ColumnCoding:
+    if column.order:
+        numbers = {word: float(place) for place, word in enumerate(column.order)}
+        middle = float(np.median(list(numbers.values())))
+        return ColumnCoding(column.name, "category", middle, False, numbers, middle)
+    words = column.labels()
+    kept = list(frequent(column))
+    rare = np.array([word not in kept for word in words])
+    if len(kept) == 2 and not rare.any():
+        known: dict[str | None, float] = {word: float(place) for place, word in enumerate(sorted(kept, key=str))}
+        other = 0.5
+    else:
+        own = {word: np.array([w == word for w in words]) for word in kept}
+        known = {word: float(y[rows].mean()) for word, rows in own.items()}
+        other = float(y[rare].mean() if rare.sum() >= LEAST else y.mean())
+    gap = known.pop(None, other)
+    return ColumnCoding(column.name, "category", gap, False, {f"{word}": n for word, n in known.items()}, other)
+
+
+def _note(one: ColumnCoding, gaps: int) -> str:
+    name = f"'{one.name}'"
+    if one.kind == "category":
+        ranked = sorted(one.categories.items(), key=lambda item: item[1])
+        shown = ", ".join(f"{word} {value:.3g}" for word, value in ranked[:_SHOWN])
+        more = f" and {len(ranked) - _SHOWN} more" if len(ranked) > _SHOWN else ""
+        return f"{name} is a category and enters as one number each: {shown}{more}; any other {one.other:.3g}."
+    told = f", and '{gap_name(one.name)}' says where" if one.flag else ""
+    filled = f"{gaps:,} missing values enter as the median{told}" if gaps else ""
+    if one.kind == "date":
+        return f"{name} is a date and enters as days since 1970{'; ' * bool(gaps)}{filled}."
+    return f"{name}: {filled}."
+
+
+def _finite(one: ColumnCoding) -> bool:
+    values = [one.gap, one.other, *one.categories.values()]
+    return all(isinstance(value, int | float) and np.isfinite(value) for value in values)
