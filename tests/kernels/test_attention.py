@@ -23,3 +23,11 @@ def test_on_the_gpu():
     found = cases.compare_all(device, cases.SHAPES + LARGE) | cases.strange(device, 4) | cases.strange(device, 16)
     found |= cases.through_nets(device, 3, 8, 20, 32)
     assert not {case: error for case, error in found.items() if error > 1e-5}
+
+
+@pytest.mark.gpu
+def test_long_sequences_in_tf32_on_the_gpu(monkeypatch):
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", True)
+    long = [(2, 3, 128, 16), (2, 2, 100, 24), (1, 2, 65, 8), (2, 1, 128, 64)]
+    found = cases.compare(torch.device("cuda"), long)
+    assert not {case: error for case, error in found.items() if error > 3e-3}

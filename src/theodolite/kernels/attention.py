@@ -98,11 +98,11 @@ def _run_forward(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None,
     found, sums = _shapes_forward(query, key, value, bias, how)
     if found.numel():
         entering = [item for each in (query, key, value) for item in laid_out(each)]
-        if settings(query, key).tiles:
+        if settings(query, key, how).tiles:
             sizes = _sizes_of_tiles(query, key, how)
             _tiles().forward[sizes.pop("grid")](*entering, *_biased(bias, query, key, -1), found, sums, **sizes)
         else:
-            sizes = _sizes_of_rows(query, key, query.shape[-2])
+            sizes = _sizes_of_rows(query, key, query.shape[-2], how)
             _rows().forward[sizes.pop("grid")](*entering, *_biased(bias, query, key, -2), found, sums, **sizes)
     return found, sums
 
@@ -121,14 +121,14 @@ def _run_backward(
     if query.numel() and key.numel():
         entering = [item for each in (query, key, value, gradient) for item in laid_out(each)]
         by_key = _biased(bias, query, key, -1)
-        if settings(query, key).tiles:
+        if settings(query, key, how).tiles:
             sizes = _sizes_of_tiles(query, key, how)
             _tiles().backward[sizes.pop("grid")](*entering, *by_key, found, sums, *slopes, **sizes)
         else:
             share, by_query = torch.empty_like(sums), _biased(bias, query, key, -2)
-            sizes = _sizes_of_rows(query, key, query.shape[-2])
+            sizes = _sizes_of_rows(query, key, query.shape[-2], how)
             _rows().of_queries[sizes.pop("grid")](*entering, *by_query, found, sums, slopes[0], share, **sizes)
-            sizes = _sizes_of_rows(query, key, key.shape[-2])
+            sizes = _sizes_of_rows(query, key, key.shape[-2], how)
             _rows().of_keys[sizes.pop("grid")](*entering, *by_key, sums, share, *slopes[1:], **sizes)
     return slopes
 
@@ -186,17 +186,20 @@ class Settings:
     vectors: int = 1
 
 
-def settings(query: Tensor, key: Tensor) -> Settings:
-    """Rows waste nothing on padding but read every key for every query; wide heads are better on tensor cores."""
+def settings(query: Tensor, key: Tensor, how: str) -> Settings:
+    """Rows waste nothing on padding but read every key for every query; wide heads are better on tensor cores, and
+    long sequences too where a product is one pass of these (`how`)."""
     tokens, width = max(query.shape[-2], key.shape[-2]), query.shape[-1]
     padded = _padded(tokens)
     if (12 if padded < 64 else 8) <= width <= 64 and padded <= 64:
         return Settings(tiles=True, warps=1 if padded < 64 else 4)
+    if 8 <= width <= 64 and padded == 128 and how != "tf32x3":
+        return Settings(tiles=True, warps=8)
     return Settings(tiles=False, warps=4)
 
 
-def _sizes_of_rows(query: Tensor, key: Tensor, tokens: int) -> dict[str, Any]:
-    chosen, width = settings(query, key), query.shape[-1]
+def _sizes_of_rows(query: Tensor, key: Tensor, tokens: int, how: str) -> dict[str, Any]:
+    chosen, width = settings(query, key, how), query.shape[-1]
     cut = tile(width, query.shape[:-2].numel() * tokens, chosen.warps, chosen.vectors)
     return {**cut, **_shape(query, key)}
 
@@ -204,7 +207,7 @@ def _sizes_of_rows(query: Tensor, key: Tensor, tokens: int) -> dict[str, Any]:
 def _sizes_of_tiles(query: Tensor, key: Tensor, how: str) -> dict[str, Any]:
     tokens = _padded(max(query.shape[-2], key.shape[-2]))
     cut = {"WIDTH": _padded(query.shape[-1]), "TOKENS": tokens, "PRECISION": how}
-    grid = {"grid": (query.shape[:-2].numel(),), "num_warps": settings(query, key).warps}
+    grid = {"grid": (query.shape[:-2].numel(),), "num_warps": settings(query, key, how).warps}
     return {**grid, **cut, **_shape(query, key)}
 
 
