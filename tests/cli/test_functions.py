@@ -24,6 +24,7 @@ EVERYWHERE = {
     "log_file": "logs: a program configures logging itself",
     "markdown": "writes a file of what a function gives back",
     "task_arg": "is task_args, a mapping",
+    "explain": "prints what nets.explain.explain gives back",
 }
 ELSEWHERE = {
     "advise": {

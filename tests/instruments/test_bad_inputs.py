@@ -26,9 +26,9 @@ class Returning(nn.Module):
 
 
 BAD_OUTPUTS = {
-    "a tuple": (lambda x: (x, x), "2 outputs as a tuple"),
-    "a list": (lambda x: [x, x, x], "3 outputs as a list"),
-    "a dict": (lambda x: {"y": x}, "1 outputs as a dict"),
+    "a tuple": (lambda x: (1, None), "2 outputs as a tuple"),
+    "a list": (lambda x: ["y", x.shape, 1], "3 outputs as a list"),
+    "a dict": (lambda x: {"y": 1}, "1 outputs as a dict"),
     "nothing": (lambda x: None, "NoneType"),
     "a constant": (lambda x: torch.zeros(x.shape[0], 1), "not a tensor computed from its input|0 at every drawn point"),
     "no batch": (lambda x: x.sum(), "must return"),

@@ -18,7 +18,8 @@ from torch import nn
 from tests.each import each
 from theodolite.bench.learn import learn
 from theodolite.nets import fingerprint
-from theodolite.nets.load import load, named_in_file
+from theodolite.nets.from_file import named_in_file
+from theodolite.nets.load import load
 from theodolite.tasks.contract import make_task
 from theodolite.training.pairing import pair
 
@@ -95,7 +96,7 @@ def test_another_process_says_the_same_and_so_do_workers(project):
     """A key is of the code alone: not of the folder, the process, or what else that one has imported."""
     project.write("{0}_scale.py", "import json\nFACTOR = 1.0")
     net = project.net("import TAG_scale", "TAG_scale.FACTOR")
-    program = "import sys\nfrom theodolite.nets.load import named_in_file\nprint(named_in_file(sys.argv[1]).code)"
+    program = "import sys\nfrom theodolite.nets.from_file import named_in_file\nprint(named_in_file(sys.argv[1]).code)"
     command = [sys.executable, "-c", program, net]
     found = subprocess.run(
         command,

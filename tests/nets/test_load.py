@@ -15,7 +15,8 @@ from theodolite.errors import BadInput, UnknownName
 from theodolite.instruments.fixed_points.load_map import load_map
 from theodolite.instruments.gradient.signal import signal
 from theodolite.nets.contract import canonical_arguments, nets
-from theodolite.nets.load import load, named_in_file
+from theodolite.nets.from_file import named_in_file
+from theodolite.nets.load import load
 
 SOURCE = """
 import torch

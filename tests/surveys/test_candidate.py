@@ -44,7 +44,7 @@ def test_what_a_users_net_reads_is_found_by_trying(file, name, kind, polynomial)
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("Pair", r"returned a tuple instead of one tensor on a sequence of shape \(2, 6, 4\)"),
+        ("Said", r"returned a tuple instead of one tensor on a sequence of shape \(2, 6, 4\)"),
         (
             "Crash",
             r"failed \(RuntimeError: no such thing\) on a sequence .* and failed .* on a vector of shape \(2, 4\)",
@@ -63,7 +63,7 @@ def test_where_the_users_net_fails_the_others_keep_the_presets_size(file):
 
 
 def test_a_linear_map_of_every_token_is_a_net_of_vectors(file):
-    assert candidate(f"{file}:Needs", {"hidden": 4}).kind == "vector"
+    assert candidate(f"{file}:Needs", {"rooms": 4}).kind == "vector"
 
 
 @each("name", list(nets))
@@ -111,7 +111,7 @@ def test_nets_that_would_share_a_name_are_refused(file, tmp_path):
 
 
 def test_a_constructor_that_needs_more_says_how_to_give_it(file):
-    with pytest.raises(BadInput, match=r"'nets.py:Needs' needs 'hidden' to be built: give --arg hidden=VALUE"):
+    with pytest.raises(BadInput, match=r"'nets.py:Needs' needs 'rooms' to be built: give --arg rooms=VALUE"):
         candidate(f"{file}:Needs")
 
 

@@ -166,7 +166,7 @@ def test_presets_names_and_arguments_are_strict(file, tmp_path):
         survey("sum-of-products", engine="slrum")
     with pytest.raises(BadInput, match="name one, or leave --arg out"):
         survey(args={"width": 3})
-    with pytest.raises(BadInput, match=r"needs 'hidden'"):
+    with pytest.raises(BadInput, match=r"needs 'rooms'"):
         survey(f"{file}:Needs")
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(BadInput, match=r"holds something else \('thesis.tex'\)"):

@@ -55,7 +55,7 @@ class NotANumber(Linear):
 
 class TwoThings(Linear):
     def forward(self, x: Tensor):
-        return self.layer(x), None
+        return "two", None
 
 
 class NotBuilt(Linear):

@@ -22,11 +22,12 @@ from theodolite.lab.running import Running
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context, weights_name
 from theodolite.measurement import canonical
+from theodolite.nets.explain import explain
 from theodolite.nets.size import parse_budget
 from theodolite.tasks.contract import make_task, task_kind
 from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rates, Rule
-from theodolite.training.pairing import Pairing, task_sizes
+from theodolite.training.pairing import Pairing, task_sizes, with_shape
 from theodolite.training.precision import check_precision
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Learning:
     failures: tuple[Failure, ...]
     reused: int
     asked: int
+    assumed: tuple[str, ...] = ()  # of users' nets: what nobody said of them
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -54,6 +56,7 @@ class Learning:
             "failures": [{"cells": len(f.cells), "reason": f.sentence} for f in self.failures],
             "reused": self.reused,
             "asked": self.asked,
+            **({"assumed": list(self.assumed)} if self.assumed else {}),
         }
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -156,7 +159,26 @@ def learn(
         failures=tuple(outcome.failures),
         reused=outcome.reused,
         asked=len({cell.key for cell in cells}),
+        assumed=_assumed([pairing for _, pairing in planned.conditions.values()]),
     )
+
+
+def explained(
+    net: Net | Sequence[Net],
+    task: str | Sequence[str],
+    shape: Mapping[str, Any] | None = None,
+    task_args: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """A line for each net on how it is built, fed and read at the first task."""
+    name = _listed(task)[0]
+    built = make_task(name, _fields_of(name, task_args, _listed(task)))
+    return [explain(one, **with_shape(task_sizes(one, built), shape or {})) for one in _listed(net)]
+
+
+def _assumed(pairings: Sequence[Pairing]) -> tuple[str, ...]:
+    """What was assumed of users' nets, a line for each net and way to read it."""
+    told = [(one.name, (*one.assumed, *one.read_as)) for one in pairings]
+    return tuple(dict.fromkeys(f"{name}: {'; '.join(words)}" for name, words in told if words))
 
 
 def _state_size(store: Store, net: Net, pairing: Pairing) -> dict[str, Any] | None:
@@ -166,7 +188,7 @@ def _state_size(store: Store, net: Net, pairing: Pairing) -> dict[str, Any] | No
     name = "state size " + canonical([pairing.name, pairing.version, pairing.source, dict(pairing.shape)])
     known = store.trial(name)
     if known is None:
-        measured = state_size(net, **task_sizes(net, pairing.task), **pairing.shape)
+        measured = state_size(net, **with_shape(task_sizes(net, pairing.task), pairing.shape))
         kept = ("growth_per_token", "at_least", "at_most", "reason")
         known = {"size": measured.value, **{n: measured.diagnostics[n] for n in kept if n in measured.diagnostics}}
         store.keep_trial(name, known)

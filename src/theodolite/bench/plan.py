@@ -19,7 +19,7 @@ from theodolite.nets.size import fit_budget
 from theodolite.tasks.contract import Task
 from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rates, Rule
-from theodolite.training.pairing import Pairing, pair, task_sizes
+from theodolite.training.pairing import Pairing, pair, task_sizes, with_shape
 
 Net = str | Callable[..., Any]
 
@@ -99,16 +99,16 @@ def _pairing(net: Net, task: Task, shape: dict[str, Any], budget: int | None, lo
             pair(net, task, shape, longest)  # a net that does not fit at any width is not applicable, not too small
         sizes = task_sizes(net, task, longest)
         try:
-            fitted = fit_budget(net, budget, **sizes, **shape)
+            fitted = fit_budget(net, budget, **with_shape(sizes, shape))
         except BadInput as error:  # no width comes near: others may
             raise NotApplicable(str(error)) from error
-        shape = {k: v for k, v in fitted.items() if k not in sizes}
+        shape = {k: v for k, v in fitted.items() if k not in sizes or k in shape}
     return pair(net, task, shape, longest)
 
 
 def _config(pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[str, Any]:
     """Everything that changes what a member learns."""
-    return {
+    config = {
         "net": pairing.name,
         "net_version": pairing.version,
         "source": pairing.source,
@@ -119,6 +119,7 @@ def _config(pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[str, Any]:
         "optimiser": rule.to_json(),
         "schedule": schedule.to_json(),
     }
+    return {**config, "read_as": list(pairing.read_as)} if pairing.read_as else config
 
 
 def _weights_hash(pairing: Pairing, path: Path) -> str:

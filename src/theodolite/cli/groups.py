@@ -23,6 +23,9 @@ Device = Annotated[str, Option("--device", help="cpu, cuda or cuda:1.")]
 Arguments = Annotated[
     list[str] | None, Option("--arg", metavar="KEY=VALUE", help="Any other argument of the net; may be repeated.")
 ]
+Explain = Annotated[
+    bool, Option("--explain", help="Say in one line how the net is built, fed and read, and what was assumed.")
+]
 Workers = Annotated[
     int | None,
     _running("--workers", min=1, help="Processes; one per core, 1 on CUDA, all that fit on ray."),

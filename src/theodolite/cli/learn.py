@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from theodolite.cli.groups import Device, Output, Seed, Shape, Site, Workers, WorkerThreads, grouped
-from theodolite.cli.options import numbers, panel, parse_arguments, print_json, progress_bar
+from theodolite.cli.groups import Device, Explain, Output, Seed, Shape, Site, Workers, WorkerThreads, grouped
+from theodolite.cli.options import numbers, panel, parse_arguments, print_json, progress_bar, say
 from theodolite.errors import CellsFailed
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def learn(
     save_every: Annotated[float, _running(min=0, help="Seconds between checkpoints of what runs.")] = 20.0,
     fail_fast: Annotated[bool, _running("--fail-fast", help="Stop at the first cell that fails.")] = False,
     max_failures: Annotated[int | None, _running(min=1, help="Stop after this many failed cells.")] = None,
+    explain: Explain = False,
     seed: Seed = 0,
     device: Device = "cpu",
 ) -> None:
@@ -75,8 +76,8 @@ def learn(
     """
     from rich.console import Console
 
+    from theodolite.bench.learn import explained, weights_file
     from theodolite.bench.learn import learn as run_learn
-    from theodolite.bench.learn import weights_file
     from theodolite.bench.settings import Evaluation, Saving, Training
     from theodolite.lab.campaign import Listener
     from theodolite.lab.engines.by_name import default_workers
@@ -99,6 +100,8 @@ def learn(
         precision,
     )
     workers = workers or default_workers(device, site.engine)
+    if explain:
+        say(explained(net, task, shape.arguments(), parse_arguments(task_arg, "--task-arg")))
     most = 1 if fail_fast else max_failures
     with progress_bar() as bar:
         result = run_learn(
@@ -115,6 +118,8 @@ def learn(
             running=Running(device, out, site.engine, site.cluster, workers, threads, chunk, most, compile),
             listener=Listener(watch=bar.count, failure=show),
         )
+    if not explain:
+        say(result.assumed)
     if output.json:
         print_json(result.to_json())
     else:

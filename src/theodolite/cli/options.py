@@ -6,7 +6,7 @@ import functools
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -107,6 +107,21 @@ def print_error_json(kind: str, message: str, exit_code: int) -> None:
 
 def error_fields(kind: str, message: str, exit_code: int) -> dict[str, Any]:
     return {"kind": kind, "message": message, "exit_code": exit_code}
+
+
+def print_explained(nets: Sequence[str], shape: Mapping[str, Any], asked: bool) -> None:
+    """How nets are built and read, on stderr: all of it where asked for, else what was assumed."""
+    from theodolite.nets.explain import assumptions, explain
+
+    say(explain(net, **shape) if asked else assumptions(net, **shape) for net in nets)
+
+
+def say(lines: Iterable[str | None]) -> None:
+    """Remarks, on stderr."""
+    console = Console(stderr=True)
+    for line in lines:
+        if line is not None:
+            console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
 def labelled(gap: int = 2) -> Table:

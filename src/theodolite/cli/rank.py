@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from theodolite.cli.groups import Computing, Device, Seed, Shape, grouped
-from theodolite.cli.options import labelled, panel, print_json, progress_bar
+from theodolite.cli.groups import Computing, Device, Explain, Seed, Shape, grouped
+from theodolite.cli.options import labelled, panel, print_explained, print_json, progress_bar
 
 if TYPE_CHECKING:
     from theodolite.instruments.rank.result import RankResult
@@ -52,6 +52,7 @@ def rank(
     certificate: Annotated[
         Path | None, Option(metavar="FILE", help="Write a certificate that 'theodolite verify' checks.")
     ] = None,
+    explain: Explain = False,
     seed: Seed = 0,
     device: Device = "cpu",
 ) -> None:
@@ -72,6 +73,7 @@ def rank(
         embedding_rank=embedding_rank,
         degree=degree,
     )
+    print_explained([net], arguments, explain)
     options: dict[str, Any] = {"mode": mode, "weights": weights, "inputs": inputs, "dtype": dtype}
     with progress_bar() as bar:
         result = separation_rank(

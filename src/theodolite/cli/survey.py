@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Argument, Option
 
-from theodolite.cli.groups import Arguments, Device, Output, Site, Workers, WorkerThreads, grouped
-from theodolite.cli.options import parse_arguments, print_json, progress_bar, provenance
+from theodolite.cli.groups import Arguments, Device, Explain, Output, Site, Workers, WorkerThreads, grouped
+from theodolite.cli.options import parse_arguments, print_explained, print_json, progress_bar, provenance
 
 if TYPE_CHECKING:
     from theodolite.surveys.run import Survey
@@ -38,6 +38,7 @@ def survey(
     tables: Annotated[bool, Option("--tables", help="Print the report's tables, too.")] = False,
     workers: Workers = None,
     threads: WorkerThreads = None,
+    explain: Explain = False,
     device: Device = "cpu",
 ) -> None:
     """Turn all instruments on networks: what can they do, and what not?
@@ -50,9 +51,11 @@ def survey(
     from theodolite.lab.campaign import Listener
     from theodolite.lab.engines.by_name import default_workers
     from theodolite.report.page.page import RenderedSection, render_page
+    from theodolite.surveys.run import ALL
     from theodolite.surveys.run import survey as run_survey
     from theodolite.surveys.section import Preset
 
+    print_explained([net for net in nets or () if net != ALL], parse_arguments(arg), explain)
     with progress_bar() as bar:
         result = run_survey(
             nets or (),

@@ -22,23 +22,23 @@ from theodolite.partition import Partition
 from theodolite.registry import Registry, unknown
 from theodolite.theory.sensitivity import InfluenceLaw
 
-# Names other libraries use for the same argument.
-ALIASES = {
-    "hidden_size": "width",
-    "d_model": "width",
-    "n_embd": "width",
-    "num_hidden_layers": "depth",
-    "n_layer": "depth",
-    "num_layers": "depth",
-    "num_attention_heads": "heads",
-    "n_head": "heads",
-    "head_dim": "attention_width",
-    "d_kv": "attention_width",
-    "embedding_size": "embedding_rank",
-    "vocab_size": "vocab",
-    "seq_len": "tokens",
-    "n_positions": "tokens",
+# Names other libraries and authors use for the same argument.
+_SPELLINGS = {
+    "width": "hidden_size d_model n_embd n_embed dim model_dim dim_model hidden hidden_dim d_hidden embed_dim emb_dim "
+    "embedding_dim embed_size emb_size nhid ninp channels",
+    "depth": "num_hidden_layers n_layer num_layers n_layers nlayers num_blocks n_blocks n_block",
+    "heads": "num_attention_heads n_head num_heads n_heads nhead nheads",
+    "attention_width": "head_dim d_kv d_head dim_head head_size",
+    "embedding_rank": "embedding_size",
+    "vocab": "vocab_size n_vocab vocabulary_size num_tokens ntoken ntokens n_token num_embeddings alphabet_size",
+    "tokens": "seq_len n_positions seq_length sequence_length max_seq_len max_seq_length max_len max_length block_size "
+    "context_length context_size ctx_len n_ctx max_position_embeddings l_max",
+    "features": "input_size input_dim input_features in_features in_dim in_size in_channels dim_in d_in d_input "
+    "n_features num_features n_inputs num_inputs n_in",
+    "outputs": "num_classes n_classes n_class nclass num_labels output_size output_dim output_features out_features "
+    "out_dim out_size out_channels dim_out d_out d_output n_outputs num_outputs num_targets n_out",
 }
+ALIASES = {alias: name for name, spelt in _SPELLINGS.items() for alias in spelt.split()}
 
 LISTS = ("degrees",)
 """Arguments that are a list of numbers, one per block: `[3, 2]`, or the text `3,2`."""

@@ -40,7 +40,7 @@ _unnamed: dict[int, Any] = {}  # objects known by their place in memory are kept
 
 def of_file(module: ModuleType, content: bytes) -> str:
     """Of a user's file that has just been run as `module`."""
-    return _hash({"file": _sha(content), **_imported({*_imports(content, ""), *_held(module)})})
+    return _hash({"file": _sha(content), **_imported({*_imports(content, module.__package__ or ""), *_held(module)})})
 
 
 def of_object(net: Any) -> str:
@@ -66,12 +66,30 @@ def forget_changed() -> None:
     loaded = {name: spec for name in _by_users if (spec := getattr(sys.modules.get(name), "__spec__", None))}
     if all(_content(name, spec) == _on_disk(spec) for name, spec in loaded.items()):
         return
-    for name in loaded:
-        del sys.modules[name]
+    _forget(loaded)
+
+
+def forget_namesakes(folder: Path) -> None:
+    """Modules that a file of another folder imported, and that have a namesake in this one, are imported anew."""
+    tops = {name.partition(".")[0] for name in _by_users}
+    here = {top for top in tops if (folder / f"{top}.py").is_file() or (folder / top).is_dir()}
+    foreign = {top for top in here if not _lies_in(sys.modules.get(top), folder)}
+    _forget({name for name in _by_users if name.partition(".")[0] in foreign})
+
+
+def _lies_in(module: ModuleType | None, folder: Path) -> bool:
+    places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+    return any(Path(place).resolve().is_relative_to(folder) for place in places if place)
+
+
+def _forget(names: Iterable[str]) -> None:
+    for name in list(names):
+        _by_users.discard(name)
+        if sys.modules.pop(name, None) is None:
+            continue
         parent, _, leaf = name.rpartition(".")
         if parent in sys.modules:
             vars(sys.modules[parent]).pop(leaf, None)
-    _by_users.clear()
     importlib.invalidate_caches()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
-from theodolite.nets.load import named_in_file
+from theodolite.nets.from_file import named_in_file
 from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.structure.boosting import boosting_error
 from theodolite.structure.data.black_box import CallableSource

@@ -13,8 +13,8 @@ from theodolite.measurement import canonical
 from theodolite.nets import fingerprint
 from theodolite.nets.contract import nets
 from theodolite.nets.load import blueprint, load
+from theodolite.nets.reading import Kind, kind_of
 from theodolite.nets.size import count_parameters, fit_budget, own_name
-from theodolite.surveys.reading import Kind, kind_of
 
 
 @dataclass(frozen=True)

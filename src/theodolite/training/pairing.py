@@ -15,7 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from theodolite.errors import BadInput, NotApplicable, TheodoliteError
 from theodolite.nets import fingerprint
 from theodolite.nets.contract import nets
-from theodolite.nets.load import blueprint, seeded
+from theodolite.nets.load import Blueprint, blueprint, seeded
+from theodolite.nets.own_net import SIZES, meaning
 from theodolite.nets.parts.as_vector import AsVector
 from theodolite.tasks.contract import Batch, Task
 
@@ -27,7 +28,8 @@ class Pairing:
     """One net on one task. `reads_ids`: it gets integer ids, not one-hot features. `takes_present`: its forward has
     that argument. `pads`: right padding was seen not to change its outputs, so lengths can share a batch.
     `most`: the tokens it was built for. `token_by_token`: batched, it does more operations for more tokens, as
-    recurrent nets do. `source`: which code a user's net is."""
+    recurrent nets do. `source`: which code a user's net is. `read_as`: how a user's net is called where that is not
+    plain; `assumed`: what nobody said of it."""
 
     name: str
     task: Task
@@ -41,6 +43,8 @@ class Pairing:
     token_by_token: bool
     registered: bool
     most: int = 1
+    read_as: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     def feed(self, inputs: Tensor, one_hot: Tensor | None) -> Tensor:
         """What the net reads, from what the task gives; `one_hot` is the identity matrix of the vocabulary."""
@@ -66,13 +70,20 @@ def pair(
     spec = task.spec
     registered = isinstance(net, str) and net in nets
     lengths = _lengths(task, longest)
-    given = {**task_sizes(net, task, longest), **(shape or {})}
+    given = with_shape(task_sizes(net, task, longest), shape or {})
     plan = blueprint(net, **given)
     entry_by_entry = plan.kind == "sequence" and spec.kind == "vector" and plan.vocab is None
     if entry_by_entry:
-        plan = blueprint(net, **{**given, **_entries(task)})
+        plan = blueprint(net, **with_shape({**given, **_entries(task)}, shape or {}))
     elif plan.kind != spec.kind:
         raise _misfit(registered, f"'{plan.name}' reads a {plan.kind} and '{task.name}' gives a {spec.kind}")
+    if plan.vocab is not None and spec.vocab is not None and plan.vocab < spec.vocab:
+        raise BadInput(
+            f"'{plan.name}' knows {plan.vocab} symbols and '{task.name}' has {spec.vocab}: give it a larger vocabulary"
+        )
+    chosen = {meaning(name) for name in shape or {}}
+    if not registered and ("outputs" in chosen or not any(meaning(name) == "outputs" for name in plan.known)):
+        plan = _narrowed(plan, task, lengths[0])
 
     def build(seed: int) -> nn.Module:
         with seeded(seed):
@@ -90,7 +101,7 @@ def pair(
         name=plan.name,
         task=task,
         build=build,
-        shape={k: v for k, v in plan.shape.items() if k not in ("features", "outputs", "vocab", "tokens")},
+        shape={k: v for k, v in plan.shape.items() if k not in SIZES or (k in chosen and not registered)},
         source=plan.code if isinstance(net, str) else fingerprint.of_object(net),
         version=plan.version,
         reads_ids=plan.vocab is not None,
@@ -98,6 +109,8 @@ def pair(
         pads=False,
         token_by_token=False,
         registered=registered,
+        read_as=() if plan.calling is None else tuple(plan.calling.words()),
+        assumed=plan.assumed,
     )
     for length in lengths:
         _run_once(pairing, module, length)
@@ -105,6 +118,30 @@ def pair(
         return pairing
     most = int(sample(task, lengths[-1], rows=1).inputs.shape[2])
     return replace(pairing, most=most, pads=_pads(pairing, lengths[0]), token_by_token=_token_by_token(pairing, module))
+
+
+def with_shape(sizes: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, Any]:
+    """A task's sizes, and the net's shape, which may set one of them by any of its names."""
+    chosen = {meaning(name) for name in shape}
+    return {**{name: size for name, size in sizes.items() if name not in chosen}, **shape}
+
+
+def _narrowed(plan: Blueprint, task: Task, length: int | None) -> Blueprint:
+    """A net that was not told how many outputs to have, and has more than the task: the first are read."""
+    if plan.calling is None:
+        return plan
+    with seeded(0):
+        module = plan.build().eval()
+    x = sample(task, length).inputs[0]
+    if plan.vocab is None and task.spec.vocab is not None:
+        x = nn.functional.one_hot(x, task.spec.vocab).float()
+    try:
+        with torch.no_grad():
+            found = module(x)
+    except Exception:  # the run that follows will say why
+        return plan
+    more = isinstance(found, Tensor) and found.dim() > 1 and found.shape[-1] > task.spec.outputs
+    return replace(plan, calling=replace(plan.calling, outputs=task.spec.outputs)) if more else plan
 
 
 def sample(task: Task, length: int | None, rows: int = _ROWS) -> Batch:

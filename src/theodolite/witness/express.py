@@ -9,6 +9,7 @@ from typing import Any
 
 from theodolite.errors import BadInput
 from theodolite.nets.contract import canonical_arguments, nets
+from theodolite.nets.from_file import is_file
 from theodolite.nets.load import blueprint
 from theodolite.nets.size import count_parameters
 from theodolite.registry import unknown
@@ -134,7 +135,7 @@ def _shape(net: str, given: dict[str, Any]) -> dict[str, Any]:
     if net in nets:
         blueprint(net, **given)  # refuses values that no net of this kind has
         return canonical_arguments(net, given, nets[net].arguments)
-    if ":" in net or net.endswith(".py"):
+    if is_file(net):
         raise BadInput(f"witnesses are known for built-in nets alone, not for '{net}': name one of 'theodolite nets'")
     if net not in architectures():
         raise BadInput(unknown("net", net, sorted({*architectures(), *nets})))

@@ -16,6 +16,7 @@ import torch
 
 from theodolite.errors import BadInput, NotPolynomial
 from theodolite.nets.contract import Predictable, nets, positive
+from theodolite.nets.from_file import is_file
 from theodolite.nets.load import Subject, blueprint, load
 from theodolite.nets.size import measured_parameters
 from theodolite.partition import Partition
@@ -46,7 +47,7 @@ class Family:
         """`inputs` are the numbers on each side of a fully connected net, `tokens` all tokens of the others."""
         width = (NARROW if name in ("attention", "mixer") else WIDE) if width is None else width
         positive(width=width, inputs=1 if inputs is None else inputs, tokens=1 if tokens is None else tokens)
-        if ":" in name or name.endswith(".py"):
+        if is_file(name):
             given = {"features": None if inputs is None else 2 * inputs, "tokens": tokens}
             given = {key: value for key, value in given.items() if value is not None}
             known = blueprint(name, width=width, degree=2, depth=1, **given).known

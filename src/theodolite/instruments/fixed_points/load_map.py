@@ -11,7 +11,8 @@ from torch import nn
 
 from theodolite.errors import BadInput, TheodoliteError
 from theodolite.instruments.fixed_points.maps import named_map
-from theodolite.nets.load import named_in_file, seeded
+from theodolite.nets.from_file import is_file, named_in_file
+from theodolite.nets.load import seeded
 from theodolite.registry import unknown
 
 _WHOLE_SPACE = (-1.0, 1.0)
@@ -29,7 +30,7 @@ def load_map(
         if size is None or arguments:
             raise BadInput("a map that is not named has its arguments already: give size, how many numbers it takes")
         return name, size, _WHOLE_SPACE
-    if ":" not in name and not name.endswith(".py"):
+    if not is_file(name):
         return named_map(name, size, **arguments)
     if size is None:
         raise BadInput(f"how many numbers '{name}' takes is not known: give --size")

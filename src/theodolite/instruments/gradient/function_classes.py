@@ -25,7 +25,7 @@ from theodolite.instruments.gradient.example_gradients import ExampleGradients, 
 from theodolite.instruments.gradient.signal import Net, Progress, Signal, builder, check_bits, loss_slopes
 from theodolite.instruments.gradient.walsh import cube, walsh_hadamard
 from theodolite.measurement import Provenance
-from theodolite.nets.load import named_in_file
+from theodolite.nets.from_file import is_file, named_in_file
 from theodolite.registry import unknown
 from theodolite.statistics.intervals import mean_interval
 from theodolite.tasks.contract import make_task
@@ -276,7 +276,7 @@ def _cosine_gram(v: Tensor) -> Tensor:
 def _user_class(family: str | Callable[..., Any]) -> tuple[str, Callable[..., Any]]:
     if not isinstance(family, str):
         return getattr(family, "__name__", type(family).__name__), family
-    if ":" not in family and not family.endswith(".py"):
+    if not is_file(family):
         raise BadInput(f"{unknown('class', family, FAMILIES)}; or file.py:Name")
     named = named_in_file(family)
     if not callable(named.found):

@@ -14,7 +14,9 @@ from theodolite.instruments.rank.epsilon import Inputs, Reference, epsilon_rank
 from theodolite.instruments.rank.exact import Progress, Repeat, exact_rank
 from theodolite.instruments.rank.grid import grid_rank
 from theodolite.instruments.rank.result import RankResult
-from theodolite.nets.load import load
+from theodolite.nets.load import blueprint, load
+from theodolite.nets.own_net import SIZES
+from theodolite.nets.reading import kind_of
 from theodolite.partition import Partition
 
 Mode = Literal["exact", "epsilon", "grid"]
@@ -78,7 +80,7 @@ def separation_rank(
         raise BadInput(f"weights '{weights}' are unknown: use drawn or own")
     if not 0 <= seed < 1 << 63:
         raise BadInput(f"seed {seed} is not between 0 and 2^63 - 1")
-    subject = load(net, seed=seed, **shape)
+    subject = load(net, seed=seed, **_with_tokens(net, shape))
     own = weights == "own"
     if mode == "epsilon":
         if weights == "drawn":
@@ -119,6 +121,18 @@ def separation_rank(
         subject, partition, points=points, max_points=max_points, progress=progress, keep=keep, **common
     )
     return replace(result, certificate=kept[-1]) if kept else result
+
+
+def _with_tokens(net: str | nn.Module | Callable[..., Any], shape: dict[str, Any]) -> dict[str, Any]:
+    """The shape, with tokens where a user's net is seen to read them and was given none."""
+    plan = blueprint(net, **shape)
+    if plan.registered or plan.kind == "sequence":
+        return shape
+    try:
+        reads = kind_of(net, shape)
+    except BadInput:  # the measurement says what failed, on the input it makes
+        return shape
+    return {**shape, "tokens": SIZES["tokens"]} if reads == "sequence" else shape
 
 
 def _only(mode: str, owner: str, **options: Any) -> None:

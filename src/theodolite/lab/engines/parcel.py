@@ -23,6 +23,7 @@ from theodolite.lab.engines.pool import Failed, Paused, failed
 from theodolite.lab.group import Group
 from theodolite.lab.run_cells import place
 from theodolite.lab.work import Context, Update, work
+from theodolite.nets.from_file import is_file
 from theodolite.version import __version__
 
 
@@ -72,7 +73,7 @@ def pack(group: Group, context: Context) -> Parcel:
         context=replace(context, locations=locations),
         checkpoint=None if group.checkpoint is None else _content(context.checkpoints / group.checkpoint),
         initial=None if context.initial is None else context.initial.read_bytes(),
-        nets={key: _file_of(net) for key, net in locations.items() if _is_file(net)},
+        nets={key: _file_of(net) for key, net in locations.items() if is_file(net)},
     )
 
 
@@ -150,10 +151,6 @@ def _check_device(name: str) -> None:
         resolve_device(name)
     except BadInput as error:
         raise BadInput(f"on the node '{socket.gethostname()}': {error}") from error
-
-
-def _is_file(net: str) -> bool:
-    return ":" in net or net.endswith(".py")
 
 
 def _file_of(net: str) -> tuple[str, bytes, str]:

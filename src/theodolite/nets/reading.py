@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 
-from theodolite.bench.plan import Net
 from theodolite.errors import BadInput
 from theodolite.nets.load import blueprint, load, seeded
 
 Kind = Literal["sequence", "vector"]
+Net = str | torch.nn.Module | Callable[..., Any]
 _ROWS, _TOKENS, _FEATURES = 2, 6, 4
 
 
