@@ -19,6 +19,7 @@ from theodolite.lab.running import Running as Running
 from theodolite.nets.contract import list_nets as list_nets
 from theodolite.partition import Partition as Partition
 from theodolite.scaling.scale import scale as scale
+from theodolite.structure.classifier import CompositionalClassifier as CompositionalClassifier
 from theodolite.structure.discover import discover as discover
 from theodolite.structure.regressor import CompositionalRegressor as CompositionalRegressor
 from theodolite.surveys.run import survey as survey

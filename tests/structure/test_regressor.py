@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -27,18 +27,24 @@ NAMES = tuple(f"x{place}" for place in range(1, 6))
 FRIEDMAN = CompositionalGraph(NAMES, (Node("t", ("x1", "x2")), Node("y", ("t", "x3", "x4", "x5"), "sum")))
 
 
-def checks() -> list[Any]:
-    """All of scikit-learn's; those that fit 200 rows again and again, where one does already, are slow."""
+def named_checks(checks: Iterable[tuple[Any, Any]], slow: tuple[str, ...]) -> list[Any]:
+    """All of scikit-learn's; those whose names begin so are slow, where another does the same with fewer rows."""
     found = []
-    for estimator, check in estimator_checks_generator(CompositionalRegressor(effort=TINY, random_state=0)):
-        name = check.func.__name__
-        again = name == "check_regressor_data_not_an_array" or (name == "check_regressors_train" and check.keywords)
-        label = "-".join([name, *(f"{key}={value}" for key, value in check.keywords.items() if key != "name")])
-        found.append(pytest.param(estimator, check, id=label, marks=[pytest.mark.slow] if again else []))
+    for estimator, check in checks:
+        options = (f"{key}={value}" for key, value in check.keywords.items() if key != "name")
+        label = "-".join([check.func.__name__, *options])
+        marks = [pytest.mark.slow] if label.startswith(slow) else []
+        found.append(pytest.param(estimator, check, id=label, marks=marks))
     return found
 
 
-@pytest.mark.parametrize(("estimator", "check"), checks())
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    named_checks(
+        estimator_checks_generator(CompositionalRegressor(effort=TINY, boosting=False, random_state=0)),
+        slow=("check_regressors_train-", "check_regressor_data_not_an_array"),
+    ),
+)
 def test_scikit_learns_checks_pass(estimator: CompositionalRegressor, check: Callable[..., None]) -> None:
     check(estimator)
 
@@ -170,3 +176,55 @@ def test_a_graph_that_is_given_is_fitted_closely_from_few_rows() -> None:
     assert model.graph_.edges == known.edges
     assert not model.abstained_
     assert model.score(fresh, fresh[:, 0] * fresh[:, 1] + fresh[:, 2]) > 0.9999
+
+
+def test_trees_predict_where_held_out_rows_prefer_them_and_this_is_said() -> None:
+    draw = np.random.default_rng(0)
+    x = draw.uniform(-1, 1, (300, 2))
+    y = np.floor(6 * x[:, 0]) % 2 + np.floor(5 * x[:, 1]) % 2
+    found = CompositionalRegressor(effort=TINY, random_state=0).fit(x, y)
+    assert found.predictor_ == "boosting"
+    assert any("boosting is better here" in note for note in found.discovery_.details["notes"])
+    new = draw.uniform(-1, 1, (1000, 2))
+    truth = np.floor(6 * new[:, 0]) % 2 + np.floor(5 * new[:, 1]) % 2
+    assert found.score(new, truth) > 0.5
+    assert np.mean((found.model_.predict(new) - truth) ** 2) > np.mean((found.predict(new) - truth) ** 2)
+
+
+def test_words_gaps_and_dates_of_a_frame_are_learnt_and_predicted_from(friedman: tuple) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y = friedman
+    frame = pandas.DataFrame(x[:, :3], columns=["a", "b", "c"])
+    frame["kind"] = np.where(x[:, 3] > 0.5, "tall", "short")
+    frame["day"] = pandas.Timestamp("2024-01-01") + pandas.to_timedelta(np.arange(len(x)), unit="D")
+    frame.loc[::7, "a"] = np.nan
+    found = CompositionalRegressor(effort=TINY, boosting=False, random_state=0).fit(frame, y)
+    assert list(found.feature_names_in_) == ["a", "b", "c", "kind", "day"]
+    assert found.graph_.variables == ("a", "a missing", "b", "c", "kind", "day")
+    other = found.predict(frame.assign(kind="unheard of"))
+    assert np.isfinite(other).all()
+    with pytest.raises(ValueError, match="'b' has text such as 'x' in row 0"):
+        found.predict(frame.astype({"b": object}).assign(b=["x", *frame["b"][1:]]))
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(frame.rename(columns={"c": "d"}))
+
+
+def test_intervals_cover_new_rows_as_often_as_they_say() -> None:
+    draw = np.random.default_rng(0)
+    x = draw.uniform(-1, 1, (900, 2))
+    y = x[:, 0] + x[:, 1] ** 2 + 0.3 * draw.normal(size=900)
+    known = CompositionalGraph(("x1", "x2"), (Node("y", ("x1", "x2"), "sum"),))
+    found = CompositionalRegressor(known, effort=TINY, random_state=0).fit(x[:300], y[:300])
+    low, high = found.predict_interval(x[300:], coverage=0.8).T
+    assert np.mean((low <= y[300:]) & (y[300:] <= high)) == pytest.approx(0.8, abs=0.06)
+    assert np.isinf(found.predict_interval(x[:1], coverage=0.999)).all(), "300 rows do not show 1 in 1,000"
+    with pytest.raises(BadInput, match=r"coverage of 1\.5"):
+        found.predict_interval(x[:1], coverage=1.5)
+
+
+def test_weights_and_several_targets_are_refused(friedman: tuple) -> None:
+    x, y = friedman
+    with pytest.raises(ValueError, match="fit takes X and y, not sample_weight"):
+        CompositionalRegressor().fit(x, y, sample_weight=np.ones(len(y)))
+    with pytest.raises(ValueError, match="1d array"):
+        CompositionalRegressor().fit(x, np.stack([y, y], axis=1))

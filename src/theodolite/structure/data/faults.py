@@ -15,7 +15,7 @@ _LARGEST = 1e30  # of numbers: squares and float32 stay in range
 _COUNTS = 60  # different whole numbers that look like counts
 _TWO_VALUES = (
     "the target '{name}' has two values, {low} and {high}: it is fitted by squared error, so that the prediction says "
-    "how likely {high} is."
+    "how likely {high} is; CompositionalClassifier predicts classes."
 )
 
 
@@ -60,7 +60,7 @@ def _two_classes(column: Column, where: Callable[[int], str]) -> tuple[Array, tu
     if len(classes) > 2:
         raise BadInput(
             f"the target '{column.name}' is not numeric and has {len(classes)} classes ({where(column.place)} has "
-            f"{column.text!r}): explain one against the rest by a column of 0 and 1"
+            f"{column.text!r}): explain one against the rest by a column of 0 and 1, or use CompositionalClassifier"
         )
     y = np.array([float(word == classes[-1]) for word in words])
     note = f"the target '{column.name}' is 1 for {classes[-1]!r}, else 0: a prediction is the share of {classes[-1]!r}."
