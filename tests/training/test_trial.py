@@ -161,11 +161,12 @@ def test_larger_sizes_are_left_out_once_they_stop_to_pay(monkeypatch):
     rates = {2: 20.0, 4: 40.0, 8: 80.0, 16: 30.0, 32: 900.0}
     asked = []
 
-    def rate(pairing, rule, batch, size, batching, device, seconds):
+    def rate(pairing, rule, batch, batching, device, seconds):
+        size = batching.chunk
         asked.append(size)
         return rates[size] if batching.batched else 10.0
 
-    monkeypatch.setattr(trial, "_rate", rate)
+    monkeypatch.setattr(trial, "member_steps", rate)
     tried = try_sizes(pair("mlp", PARITY, {"width": 4}), Rule(), 4, 64, CPU)
     assert asked == [1, 2, 4, 8, 16]
     assert tried.choose(64, False).chunk == 8
@@ -184,11 +185,12 @@ def test_larger_sizes_are_left_out_once_they_stop_to_pay(monkeypatch):
 def test_more_threads_than_one_must_be_faster(monkeypatch, loop, chunks, more, chosen):
     """`more`: how many times as fast three threads are as one."""
 
-    def rate(pairing, rule, batch, size, batching, device, seconds):
+    def rate(pairing, rule, batch, batching, device, seconds):
+        size = batching.chunk
         assert batching.threads == torch.get_num_threads()
         return (chunks * size if batching.batched else loop) * (more if batching.threads == 3 else 1.0)
 
-    monkeypatch.setattr(trial, "_rate", rate)
+    monkeypatch.setattr(trial, "member_steps", rate)
     with cpu_threads(3):
         tried = try_sizes(pair("mlp", PARITY, {"width": 4}), Rule(), 4, 8, CPU)
         assert torch.get_num_threads() == 3
@@ -199,10 +201,11 @@ def test_more_threads_than_one_must_be_faster(monkeypatch, loop, chunks, more, c
 
 
 def test_large_chunks_on_more_threads_beat_the_loop_on_one(monkeypatch):
-    def rate(pairing, rule, batch, size, batching, device, seconds):
+    def rate(pairing, rule, batch, batching, device, seconds):
+        size = batching.chunk
         return 10.0 if not batching.batched else 8.0 if batching.threads == 1 else 2.0 * size
 
-    monkeypatch.setattr(trial, "_rate", rate)
+    monkeypatch.setattr(trial, "member_steps", rate)
     with cpu_threads(2):
         chosen = try_sizes(pair("mlp", PARITY, {"width": 4}), Rule(), 4, 64, CPU).choose(64, False)
     assert chosen == Batching(64, batched=True, threads=2)

@@ -29,7 +29,7 @@ from theodolite.training.earning import check_compiling
 from theodolite.training.group import Finished, Look, MemberSpec, Schedule
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.pairing import Pairing, pair
-from theodolite.training.precision import check_precision
+from theodolite.training.precision import check_precision, multiplying
 from theodolite.training.program import Batching
 from theodolite.training.session import Session, recorded_batching
 from theodolite.training.trial import Trial, try_sizes
@@ -218,7 +218,9 @@ def _batching(
         return known.choose(members, graphs), None
     if schedule.steps == 0:
         return Batching(1, batched=False), None
-    trial = try_sizes(pairing, rule, schedule.batch, members, device)
+    precision = check_precision(group.cells[0].config.get("precision", "float32"), str(device))
+    with multiplying(precision, device):
+        trial = try_sizes(pairing, rule, schedule.batch, members, device)
     return trial.choose(members, graphs), trial
 
 

@@ -12,7 +12,9 @@ from theodolite.lab.condition import condition
 from theodolite.scaling.experiment import Planned
 from theodolite.scaling.shapes import SizedShape
 from theodolite.training.optimiser import Rule
-from theodolite.training.trial import try_sizes
+from theodolite.training.precision import check_precision, multiplying
+from theodolite.training.program import Batching
+from theodolite.training.trial import member_steps, try_sizes
 
 _SECONDS = 0.1  # per chunk that is tried
 
@@ -37,7 +39,12 @@ def estimated_seconds(planned: Planned, finished: Container[str], device: torch.
 def _seconds(planned: Planned, cell: Cell, members: int, device: torch.device) -> float:
     """Of one step of one member, many at once."""
     _, pairing = planned.training.conditions[condition(cell.config)]
-    trial = try_sizes(pairing, Rule(), planned.experiment.batch, members, device, _SECONDS)
+    batch, chunk = planned.experiment.batch, planned.chunk(device)
+    with multiplying(check_precision(planned.experiment.precision, str(device)), device):
+        if chunk is not None:
+            together = Batching(min(chunk, members), batched=True, graphs=True)
+            return 1 / member_steps(pairing, Rule(), batch, together, device, _SECONDS)
+        trial = try_sizes(pairing, Rule(), batch, members, device, _SECONDS)
     return 1 / trial.rate(trial.best_size(members, graphs=device.type == "cuda"))
 
 

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from theodolite.bench.plan import TrainingPlan, plan_training
 from theodolite.errors import BadInput
 from theodolite.lab.cell import Cell
+from theodolite.nets.contract import nets
 from theodolite.scaling.shapes import WITHIN, Net, SizedShape, shapes_of
 from theodolite.tasks.text import Text
 from theodolite.training.group import Schedule
@@ -92,6 +95,13 @@ class Planned:
     @property
     def cells(self) -> tuple[Cell, ...]:
         return self.training.cells
+
+    def chunk(self, device: torch.device) -> int | None:
+        """Members in one batched call: all of a shape on CUDA, where that fills a GPU and no trial need say so; None
+        where a trial decides, as for a net that nobody has seen batched."""
+        experiment = self.experiment
+        known = isinstance(experiment.net, str) and experiment.net in nets
+        return len(experiment.seeds) * len(experiment.rates) if known and device.type == "cuda" else None
 
     def operations(self) -> float:
         """Of training in all: 6 for every parameter and token, readout included."""

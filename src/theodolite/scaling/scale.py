@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -120,11 +120,13 @@ def scale(
         shape or {},
         within,
     )
-    planned = experiment.plan()
+    planned, device = experiment.plan(), resolve_device(running.device)
+    if running.chunk is None and (chunk := planned.chunk(device)) is not None:
+        running = replace(running, chunk=chunk)
     with running.open() as store:
         if before is not None:
             finished = store.finished(cell.key for cell in planned.cells)
-            before(planned, estimated_seconds(planned, finished, resolve_device(running.device)))
+            before(planned, estimated_seconds(planned, finished, device))
         context_ = Context(checkpoints=store.checkpoints.resolve(), locations=planned.training.locations)
         outcome = running.run(
             planned.cells,

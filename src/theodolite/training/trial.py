@@ -94,7 +94,7 @@ def try_sizes(
     def rate(size: int | None, threads: int | None) -> float:
         batching = Batching(size or 1, size is not None, size is not None and device.type == "cuda", threads=threads)
         with cpu_threads(threads):
-            return _rate(pairing, rule, batch, size or 1, batching, device, seconds)
+            return member_steps(pairing, rule, batch, batching, device, seconds)
 
     def sizes(threads: int | None) -> Trial:
         loop, chunks, best = rate(None, threads), {}, 0.0
@@ -185,10 +185,11 @@ def _settled(module: nn.Module) -> nn.Module:
     return module
 
 
-def _rate(
-    pairing: Pairing, rule: Rule, batch: int, size: int, batching: Batching, device: torch.device, seconds: float
+def member_steps(
+    pairing: Pairing, rule: Rule, batch: int, batching: Batching, device: torch.device, seconds: float = _SECONDS
 ) -> float:
-    """Member-steps per second at the middle training length, data included, after warming up."""
+    """Per second, of as many members as a chunk has: at the middle training length, data included, after warming up."""
+    size = batching.chunk
     program = _program(pairing, rule, size, batching, device)
     lengths = pairing.task.spec.lengths
     length = None if lengths is None else (lengths[0] + lengths[1]) // 2
