@@ -254,7 +254,6 @@ def case_masks(device):
     config = {
         "data": "digits",
         "random": False,
-        "shuffled": False,
         "examples": 500,
         "seeds": 3,
         "widths": [100],
@@ -262,12 +261,11 @@ def case_masks(device):
         "lr": 0.003,
         "batch": 64,
         "l2": 1e-4,
-        "l1": 3e-3,
-        "beta-lasso": 1e-3,
-        "imp": 2,
+        "rounds": 4,
+        "share": 0.3,
     }
-    found = measured("mask-locality", config, device, "sparsity.dense_study:measure_mask_locality")
-    return {k: [v["accuracy"]["test"], v.get("density")] for k, v in found["methods"].items()}
+    found = measured("accuracy-by-density", config, device, "sparsity.density_study:measure_accuracy_by_density")
+    return {"test": [r["test"] for r in found["rounds"]], "density": [r["density"] for r in found["rounds"]]}
 
 
 def case_superposition(device):

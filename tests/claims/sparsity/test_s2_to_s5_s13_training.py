@@ -182,20 +182,31 @@ def ratios(value: float) -> list[dict[str, float]]:
     return [{"ratio": value + d} for d in (-0.02, 0.0, 0.0, 0.02)]
 
 
-def s5(sparse: float = 1.5, plain: float = 1.0, random: float = 1.0, fed: float = 1.0) -> Any:
+def s5(
+    sparse: float = 1.5,
+    plain: float = 1.0,
+    random: float | None = 1.0,
+    fed: float = 1.0,
+    thinned: tuple[float, float] = (1.2, 2.0),
+    accuracy: float = 0.9,
+    learnt: int = 14,
+) -> Any:
+    """`thinned`: of ℓ₂ and of the others. The first `learnt` functions of a family have the accuracy."""
+    noise = [0.02 * (-1) ** i for i in range(16)]
+
+    def located(value: float | None, other: float = 1.0) -> dict[str, Any]:
+        own = [None if value is None else value + d for d in noise]
+        return {"density": [0.1] * 16, "original": own, "fed": [other - d for d in noise]}
+
     def result(cell: Cell) -> dict[str, Any]:
         if cell.measure == "embedded-convolution":
             return {kind: [0.9] * 4 for kind in ("convolution", "embedded", "scratch", "weight outside the windows")}
-        value = random if cell.config["random"] else sparse
-        accuracy = {"train": [0.9] * 4, "test": [0.9] * 4}
-        method = {
-            "accuracy": accuracy,
-            "density": [0.1] * 4,
-            "original": ratios(value),
-            "fed": ratios(fed),
-            "l2": {"original": ratios(plain), "fed": ratios(1.0)},
-        }
-        return {"methods": {"l2": {"accuracy": accuracy}, **dict.fromkeys(("l1", "beta-lasso", "imp"), method)}}
+        tests = {"train": [0.9] * 16, "test": [accuracy] * learnt + [0.6] * (16 - learnt)}
+        l2 = {**tests, "trained": located(plain), "thinned": located(thinned[0])}
+        own = {**tests, "trained": located(sparse, fed), "thinned": located(thinned[1])}
+        taught = {**tests, "trained": located(random)}
+        true = {"l2": l2, "l1": own, "beta-lasso": own, "imp": own}
+        return {"labels": {"true": true, "random": {"beta-lasso": taught, "imp": taught}}}
 
     return result
 
@@ -204,10 +215,20 @@ def s5(sparse: float = 1.5, plain: float = 1.0, random: float = 1.0, fed: float 
     ("changes", "verdict"),
     [
         ({}, "holds"),
-        ({"sparse": 1.0}, "fails"),
+        ({"sparse": 1.0}, "undecided"),
+        ({"sparse": 0.9}, "fails"),
+        ({"plain": 1.2}, "holds"),
         ({"plain": 1.3}, "fails"),
-        ({"random": 1.3}, "undecided"),
-        ({"fed": 1.3}, "undecided"),
+        ({"thinned": (1.5, 2.0)}, "undecided"),
+        ({"thinned": (1.6, 2.0)}, "fails"),
+        ({"random": 1.5}, "undecided"),
+        ({"random": 1.6}, "fails"),
+        ({"random": None}, "holds"),
+        ({"fed": 1.6}, "fails"),
+        ({"accuracy": 0.69}, "undecided"),
+        ({"learnt": 12}, "holds"),
+        ({"learnt": 11}, "undecided"),
+        ({"learnt": 11, "sparse": 0.9}, "undecided"),
     ],
 )
 def test_s5_wants_local_masks_from_sparse_methods_only_and_controls_without(changes, verdict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from theodolite.claims.sparsity.density_study import first_constituents
 from theodolite.claims.sparsity.embedding import embed, run_convolution, start_convolution
 from theodolite.claims.sparsity.graph_study import shaped, target_points
 from theodolite.claims.sparsity.images import labelled
+from theodolite.claims.sparsity.local_functions import draw_examples, draw_inputs, draw_local_function
 from theodolite.errors import BadInput
 from theodolite.graphs.families import named_graph
 from theodolite.measures import measure
@@ -104,27 +105,16 @@ def test_the_constituents_of_variables_are_those_of_the_graph():
     assert first_constituents(named_graph("binary-tree", 8)) == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 
-@pytest.mark.parametrize("name", ["digits", "patterns", "pairs"])
-def test_labels_are_true_random_ones_are_not_and_shuffling_only_moves_inputs(name):
-    plain = labelled(name, 2, 300, generator())
-    moved = labelled(name, 2, 300, generator(), shuffled=True)
-    back = torch.empty_like(moved.train[0]).scatter_(
-        2, moved.order.unsqueeze(1).expand_as(moved.train[0]), moved.train[0]
-    )
-    assert torch.equal(back, plain.train[0])
-    assert torch.equal(moved.train[1], plain.train[1])
-    assert not torch.equal(moved.train[0], plain.train[0])
-    mixed = labelled(name, 2, 300, generator(), random=True)
+@pytest.mark.parametrize("name", ["digits", "patterns"])
+def test_random_labels_are_those_of_other_examples(name):
+    plain, mixed = (labelled(name, 2, 300, generator(), random=random) for random in (False, True))
     assert torch.equal(mixed.train[0], plain.train[0])
     assert torch.equal(mixed.train[1].sort().values, plain.train[1].sort().values)
     assert float((mixed.train[1] == plain.train[1]).float().mean()) < 0.7
     assert torch.equal(mixed.test[1], plain.test[1])
 
 
-def test_the_rules_behind_the_drawn_labels():
-    x, y = labelled("pairs", 1, 50, generator()).train
-    for row, label in zip(x[0].tolist(), y[0].tolist(), strict=True):
-        assert label == (sum(a * b for a, b in itertools.pairwise(row)) > 0)
+def test_the_patterns_are_where_the_energy_is():
     data = labelled("patterns", 1, 4000, generator())
     images, labels = data.train[0][0].view(-1, 8, 8), data.train[1][0]
     windows = nn.functional.unfold(images[:, None], 3)  # of all places, the pattern's own one carries 9·4 more energy
@@ -133,18 +123,77 @@ def test_the_rules_behind_the_drawn_labels():
     assert labels.bincount().min() > 800
 
 
-def test_pruning_pairs_leaves_local_masks_that_a_shuffle_moves():
+NONLINEARITIES = {
+    "square": lambda u: u * u,
+    "absolute value": abs,
+    "bump": lambda u: math.exp(-u * u),
+    "wave": lambda u: math.cos(2 * u),
+}
+
+
+@pytest.mark.parametrize(("family", "shape"), [("row", (16,)), ("grid", (5, 5))])
+def test_a_local_function_adds_what_a_sliding_window_says(family, shape):
+    seen = set()
+    for seed in range(100):
+        draw = np.random.default_rng(seed)
+        function = draw_local_function(family, draw)
+        x = draw.standard_normal((1, math.prod(shape)))
+        total = 0.0
+        corner = np.array(np.unravel_index(function.windows[0], shape))  # (axis, input)
+        for window in function.windows:
+            places = np.array(np.unravel_index(window, shape))
+            assert len({tuple(step) for step in (places - corner).T}) == 1  # the first window, moved
+            inputs = [float(x[0, i]) for i in window]
+            if function.nonlinearity == "product":
+                total += math.prod(inputs)
+            else:
+                total += NONLINEARITIES[function.nonlinearity](float(np.dot(inputs, function.kernel)))
+        assert float(function(x)[0]) == pytest.approx(total)
+        assert np.ptp(corner, axis=1).max() < 4
+        seen |= {function.nonlinearity, len(function.windows)}
+    assert {"square", "absolute value", "bump", "wave", "product"} <= seen
+    with pytest.raises(BadInput, match="ring"):
+        draw_local_function("ring", np.random.default_rng(0))
+
+
+def test_examples_follow_their_number_alone_and_are_fed_in_an_order_of_their_own():
+    data, again, other = (draw_examples("grid", targets, 2, 500, CPU) for targets in (7, 7, 8))
+    assert torch.equal(data.train[0], again.train[0])
+    assert not torch.equal(data.train[0], other.train[0])
+    x, labels = data.test
+    for member, order in enumerate(data.order):
+        own = np.empty(x[member].shape)
+        own[:, order] = x[member].numpy()
+        values = data.functions[member](own)
+        assert values[labels[member].numpy() == 1].min() > values[labels[member].numpy() == 0].max()
+    assert torch.equal(data.random.sort().values, data.train[1].sort().values)
+    assert 0.3 < float((data.random == data.train[1]).float().mean()) < 0.7
+
+
+def test_neighbours_of_a_grid_are_alike_and_those_of_a_row_are_not():
+    draw = np.random.default_rng(0)
+    row, grid = (np.corrcoef(draw_inputs(family, 20_000, draw).T) for family in ("row", "grid"))
+    assert row[0, 1] == pytest.approx(0.0, abs=0.03)
+    assert grid[0, 1] == pytest.approx(0.6, abs=0.03)
+    assert grid[0, 5] == pytest.approx(0.6, abs=0.03)
+    assert grid[0, 2] == pytest.approx(0.36, abs=0.03)
+
+
+def test_masks_are_local_where_the_label_is_and_thinning_leaves_all_methods_equally_many():
     config = {
-        "data": "pairs", "random": False, "shuffled": True, "examples": 2000, "seeds": 2, "widths": [32], "steps": 200,
-        "lr": 0.01, "batch": 64, "l2": 1e-4, "imp": 5,
+        "data": "row", "targets": 5, "examples": 1000, "seeds": 3, "widths": [24], "steps": 150, "lr": 0.01,
+        "batch": 64, "l2": [1e-3, 1e-2], "l1": [3e-3], "beta-lasso": [1e-3], "imp": 5, "kept": 0.1,
     }  # fmt: skip
-    found = measure("mask-locality", config, 0, "cpu")["methods"]["imp"]
-    original, fed = (np.mean([c["ratio"] for c in found[where]]) for where in ("original", "fed"))
-    assert original > 1.25
-    assert fed < 1.25
-    assert found["density"] == pytest.approx([0.7**5] * 2, abs=0.01)
-    with pytest.raises(BadInput, match="letters"):
-        measure("mask-locality", {**config, "data": "letters"}, 0, "cpu")
+    found = measure("mask-locality", config, 0, "cpu")
+    true, random = found["labels"]["true"], found["labels"]["random"]
+    assert np.mean(true["imp"]["trained"]["original"]) > 1.15 > np.mean(random["imp"]["trained"]["original"])
+    assert np.mean(true["imp"]["trained"]["original"]) > np.mean(true["imp"]["trained"]["fed"])
+    assert true["l2"]["trained"]["original"] == pytest.approx([1.0] * 3, abs=0.02)
+    assert max(true["imp"]["trained"]["density"]) <= 0.7**5 + 0.01
+    for method in ("l1", "beta-lasso", "imp"):
+        assert true[method]["thinned"]["density"] == true["l2"]["thinned"]["density"]
+    assert max(true["l2"]["thinned"]["density"]) <= 0.1
+    assert set(found["strengths"]["l2"]) <= {1e-3, 1e-2}
 
 
 def test_accuracy_falls_with_density_and_random_labels_teach_nothing():

@@ -1,17 +1,13 @@
-"""Labelled signals and images of which something local decides, and the controls that take it away.
+"""Labelled images of which something local decides, and the control that takes it away.
 
 - `digits`: scikit-learn's handwritten digits, 8×8 pixels, 10 classes; neighbouring pixels are alike.
 - `patterns`: 8×8 pixels of noise, with one of four random 3×3 patterns added at a random place; which one?
-- `pairs`: 16 independent normal numbers in a row; is the sum of x_i·x_{i+1} positive? Inputs say nothing about what is
-  near: only the label does.
 
-Controls: `random` labels are those of other examples; `shuffled` puts the inputs into another order, the same for all
-examples of a member, so that what was local is local no longer.
+With `random` labels every example has that of another one.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -20,45 +16,32 @@ from torch import Tensor
 
 from theodolite.errors import BadInput
 
-NAMES = ("digits", "patterns", "pairs")
-_SIDE, _PATTERN, _CLASSES, _ROW = 8, 3, 4, 16
+NAMES = ("digits", "patterns")
+_SIDE, _PATTERN, _CLASSES = 8, 3, 4
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Examples to train on and to test on, their own for every member. `order[m, i]` is the place in the original
-    geometry, a grid of `shape`, of the input that stands at i."""
+    """Examples to train on and to test on, their own for every member."""
 
     train: tuple[Float[Tensor, "member example input"], Int[Tensor, "member example"]]
     test: tuple[Float[Tensor, "member tested input"], Int[Tensor, "member tested"]]
-    shape: tuple[int, ...]
     classes: int
-    order: Int[Tensor, "member input"]
 
     @property
     def inputs(self) -> int:
-        return math.prod(self.shape)
+        return self.train[0].shape[-1]
 
 
-def labelled(
-    name: str, members: int, examples: int, generator: torch.Generator, random: bool = False, shuffled: bool = False
-) -> Labelled:
+def labelled(name: str, members: int, examples: int, generator: torch.Generator, random: bool = False) -> Labelled:
     """`examples` to train on, for each of the members."""
     if name not in NAMES:
         raise BadInput(f"there are no labelled images '{name}': use {', '.join(NAMES)}")
     if members < 1 or examples < 1:
         raise BadInput(f"at least one member and one example are needed, not {members} and {examples}")
-    made = {"digits": _digits, "patterns": _patterns, "pairs": _pairs}[name](members, examples, generator)
+    made = {"digits": _digits, "patterns": _patterns}[name](members, examples, generator)
     if random:
         made = replace(made, train=(made.train[0], _mixed(made.train[1], generator)))
-    if shuffled:
-        order = _orders(members, made.inputs, generator)
-        made = replace(
-            made,
-            order=order,
-            train=(_reordered(made.train[0], order), made.train[1]),
-            test=(_reordered(made.test[0], order), made.test[1]),
-        )
     return made
 
 
@@ -73,7 +56,7 @@ def _digits(members: int, examples: int, generator: torch.Generator) -> Labelled
     y = torch.as_tensor(labels, dtype=torch.int64, device=device)
     picks = _orders(members, len(y), generator)
     first, rest = picks[:, :examples], picks[:, examples:]
-    return Labelled((x[first], y[first]), (x[rest], y[rest]), (8, 8), 10, _in_place(members, 64, device))
+    return Labelled((x[first], y[first]), (x[rest], y[rest]), 10)
 
 
 def _patterns(members: int, examples: int, generator: torch.Generator) -> Labelled:
@@ -89,19 +72,7 @@ def _patterns(members: int, examples: int, generator: torch.Generator) -> Labell
         place = (corner[0] + within // _PATTERN) * _SIDE + corner[1] + within % _PATTERN
         added = kinds.gather(1, y.unsqueeze(-1).expand(-1, -1, _PATTERN**2))
         parts.append((x.scatter_add(2, place, added), y))
-    return Labelled(parts[0], parts[1], (_SIDE, _SIDE), _CLASSES, _in_place(members, _SIDE**2, device))
-
-
-def _pairs(members: int, examples: int, generator: torch.Generator) -> Labelled:
-    x = torch.randn((members, examples + 1000, _ROW), generator=generator, device=generator.device)
-    y = ((x[..., 1:] * x[..., :-1]).sum(-1) > 0).long()
-    return Labelled(
-        (x[:, :examples], y[:, :examples]),
-        (x[:, examples:], y[:, examples:]),
-        (_ROW,),
-        2,
-        _in_place(members, _ROW, x.device),
-    )
+    return Labelled(parts[0], parts[1], _CLASSES)
 
 
 def _mixed(y: Tensor, generator: torch.Generator) -> Tensor:
@@ -110,11 +81,3 @@ def _mixed(y: Tensor, generator: torch.Generator) -> Tensor:
 
 def _orders(members: int, count: int, generator: torch.Generator) -> Tensor:
     return torch.rand((members, count), generator=generator, device=generator.device).argsort(1)
-
-
-def _in_place(members: int, count: int, device: torch.device) -> Tensor:
-    return torch.arange(count, device=device).expand(members, -1)
-
-
-def _reordered(x: Tensor, order: Tensor) -> Tensor:
-    return x.gather(2, order.unsqueeze(1).expand_as(x))
