@@ -110,6 +110,9 @@ def learn(
     check_precision(training.precision, running.device)
     if saving.keep_weights and running.out is None:
         raise BadInput("weights are kept in the folder of the store: give out as well")
+    if evaluation.checkpoint is not None and training.weights is not None:
+        raise BadInput("a checkpoint is evaluated and weights are trained on: give one of --checkpoint and --weights")
+    initial = evaluation.checkpoint if training.weights is None else training.weights
     if evaluation.checkpoint is not None:
         seeds, training = 1, replace(training, steps=0, lr=1e-3, weight_decay=0.0)
     rule = Rule(name=training.optimiser, momentum=training.momentum, clip=training.clip)  # pyright: ignore[reportArgumentType]
@@ -130,7 +133,7 @@ def learn(
                 seeds=range(seed, seed + seeds),
                 shape=shape,
                 budget=budget,
-                checkpoint=evaluation.checkpoint,
+                checkpoint=initial,
                 precision=training.precision,
             )
     cells, locations = planned.cells, planned.locations
@@ -144,7 +147,7 @@ def learn(
             locations=locations,
             save_every=saving.save_every,
             weights=_weights_folder(store) if saving.keep_weights else None,
-            initial=None if evaluation.checkpoint is None else Path(evaluation.checkpoint).resolve(),
+            initial=None if initial is None else Path(initial).resolve(),
             state_sizes={key: _state_size(store, *found) for key, found in planned.conditions.items()},
         )
         listener = listener or Listener()

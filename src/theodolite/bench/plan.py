@@ -10,11 +10,12 @@ from typing import Any
 
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.lab.cell import Cell
-from theodolite.lab.checkpoint import read_checkpoint
 from theodolite.lab.condition import TRAINING, condition
 from theodolite.lab.run_cells import place
-from theodolite.lab.work import check_weights
+from theodolite.lab.work import checked_weights
 from theodolite.nets.contract import nets
+from theodolite.nets.from_file import is_file
+from theodolite.nets.hugging_face import absolute, is_hugging_face
 from theodolite.nets.size import fit_budget
 from theodolite.tasks.contract import Task
 from theodolite.training.group import Schedule
@@ -87,7 +88,9 @@ def training_cells(
 
 def location(net: Net) -> Any:
     """Where workers find a net, wherever they run."""
-    if not isinstance(net, str) or not (":" in net or net.endswith(".py")):
+    if isinstance(net, str) and is_hugging_face(net):
+        return absolute(net)
+    if not isinstance(net, str) or not is_file(net):
         return net
     path, _, name = net.rpartition(":")
     return f"{Path(path).resolve()}:{name}"
@@ -123,6 +126,5 @@ def _config(pairing: Pairing, rule: Rule, schedule: Schedule) -> dict[str, Any]:
 
 
 def _weights_hash(pairing: Pairing, path: Path) -> str:
-    tensors, metadata = read_checkpoint(path)
-    check_weights(pairing, pairing.build(0), tensors, metadata, path)
+    checked_weights(pairing, path)
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -24,6 +24,7 @@ class Training:
     clip: float | None = 1.0  # the largest gradient norm
     to_the_end: bool = False
     precision: str = "float32"  # of products of matrices; or tf32 (CUDA), bf16
+    weights: str | Path | None = None  # a file of them to start from, instead of drawing them
 
 
 @dataclass(frozen=True)

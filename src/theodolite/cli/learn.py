@@ -36,6 +36,9 @@ def learn(
     clip: Annotated[float, _training(help="Largest gradient norm; 0 for none.")] = 1.0,
     to_the_end: Annotated[bool, _training("--to-the-end", help="Train on after solving the task.")] = False,
     precision: Annotated[str, _training(help="Of products of matrices: float32, tf32 (CUDA) or bf16.")] = "float32",
+    weights: Annotated[
+        Path | None, _training(metavar="FILE", help="Start from these weights (safetensors, or torch.save's).")
+    ] = None,
     params: Annotated[str | None, _shape(help="Parameters per net, such as 64k: sets the width.")] = None,
     task_arg: Annotated[
         list[str] | None,
@@ -98,6 +101,7 @@ def learn(
         clip or None,
         to_the_end,
         precision,
+        weights,
     )
     workers = workers or default_workers(device, site.engine)
     if explain:

@@ -42,7 +42,7 @@ def rank(
     repeats: Annotated[int | None, _sampling(help="Fresh primes, weights and points; 3 unless given.")] = None,
     prime: Annotated[int | None, _sampling(help="Use this prime.")] = None,
     weights: Annotated[
-        str | None, _sampling(help="drawn (generic), or own: the net as it is built, as in epsilon.")
+        str | None, _sampling(help="drawn (generic), own: the net as it is built, as in epsilon; or a file of weights.")
     ] = None,
     inputs: Annotated[str | None, _sampling(help="normal, uniform or signs, in mode epsilon.")] = None,
     dtype: Annotated[str | None, _sampling(help="float64 or float32, in mode epsilon.")] = None,

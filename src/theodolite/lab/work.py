@@ -23,6 +23,7 @@ from theodolite.lab.ends import read_end, write_end
 from theodolite.lab.group import Group
 from theodolite.lab.run_cells import net_of, run
 from theodolite.measurement import Provenance, canonical
+from theodolite.nets.weights import fitting
 from theodolite.tasks.contract import make_task
 from theodolite.training.compiler import send_workers_home
 from theodolite.training.earning import check_compiling
@@ -254,30 +255,19 @@ def _keep_weights(one: Finished, cell: Cell, context: Context) -> None:
 
 def _initial(pairing: Pairing, path: Path) -> Callable[[int], nn.Module]:
     """Members with the weights of a file, which must be of this net and shape."""
-    tensors, metadata = read_checkpoint(path)
-    module = pairing.build(0)
-    check_weights(pairing, module, tensors, metadata, path)
+    weights = checked_weights(pairing, path)
 
     def build(seed: int) -> nn.Module:
         built = pairing.build(seed)
-        built.load_state_dict(tensors)
+        built.load_state_dict(weights)
         return built
 
     return build
 
 
-def check_weights(
-    pairing: Pairing, module: nn.Module, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str], path: Path
-) -> None:
-    """Refuse the weights of another net, by name or by shapes."""
+def checked_weights(pairing: Pairing, path: Path) -> dict[str, torch.Tensor]:
+    """The weights of a file; those of another net are refused, by name or by shapes."""
+    tensors, metadata = read_checkpoint(path)
     if metadata.get("net", pairing.name) != pairing.name:
         raise BadInput(f"'{path}' holds weights of '{metadata['net']}', not of '{pairing.name}': name that net")
-    expected = {n: tuple(t.shape) for n, t in module.state_dict().items()}
-    found = {n: tuple(t.shape) for n, t in tensors.items()}
-    wrong = sorted(n for n in expected.keys() | found.keys() if expected.get(n) != found.get(n))
-    if wrong:
-        name = wrong[0]
-        difference = f"'{name}' is {found.get(name, 'missing')} there and {expected.get(name, 'unknown')} here"
-        raise BadInput(
-            f"'{path}' does not fit '{pairing.name}' with this shape: {difference}; give the shape it was made with"
-        )
+    return fitting(pairing.name, pairing.build(0), tensors, path)

@@ -46,7 +46,8 @@ class Blueprint:
         except Exception as error:
             if self.registered:
                 raise
-            raise BadInput(f"'{self.name}' could not be built: {type(error).__name__}: {error}") from error
+            said = " ".join(str(error).split())
+            raise BadInput(f"'{self.name}' could not be built: {type(error).__name__}: {said}") from error
         if not isinstance(module, nn.Module):
             raise BadInput(f"'{self.name}' built a {type(module).__name__} instead of an nn.Module: return a module")
         if self.calling is not None:

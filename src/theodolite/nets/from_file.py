@@ -40,7 +40,7 @@ class FromFile:
 
 def is_file(text: str) -> bool:
     """Whether a net, task or map is named by a file."""
-    return not text.startswith("hf:") and (":" in text or text.endswith(".py"))
+    return not text.startswith("hf:") and (":" in text or text.endswith(".py"))  # hf: is a model of Hugging Face
 
 
 def named_in_file(text: str) -> FromFile:

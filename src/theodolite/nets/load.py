@@ -14,6 +14,7 @@ from theodolite.nets.blueprint import Blueprint as Blueprint
 from theodolite.nets.blueprint import seeded as seeded
 from theodolite.nets.contract import LISTS, canonical_arguments, nets, number_list
 from theodolite.nets.from_file import is_file, named_in_file
+from theodolite.nets.hugging_face import hugging_face_blueprint, is_hugging_face
 from theodolite.nets.own_net import own_blueprint
 
 
@@ -61,6 +62,8 @@ def blueprint(net: str | nn.Module | Callable[..., Any], **shape: Any) -> Bluepr
     given = {name: value for name, value in shape.items() if value is not None}
     if not isinstance(net, str):
         return own_blueprint(net, getattr(net, "__name__", type(net).__name__), given)
+    if is_hugging_face(net):
+        return hugging_face_blueprint(net, given)
     if is_file(net):
         named = named_in_file(net)
         with named.neighbours():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 from torch import nn
@@ -17,6 +18,7 @@ from theodolite.instruments.rank.result import RankResult
 from theodolite.nets.load import blueprint, load
 from theodolite.nets.own_net import SIZES
 from theodolite.nets.reading import kind_of
+from theodolite.nets.weights import load_weights
 from theodolite.partition import Partition
 
 Mode = Literal["exact", "epsilon", "grid"]
@@ -35,7 +37,7 @@ def separation_rank(
     max_points: int | None = None,
     repeats: int | None = None,
     prime: int | None = None,
-    weights: Literal["drawn", "own"] | None = None,
+    weights: str | Path | None = None,
     inputs: Inputs | None = None,
     dtype: str | None = None,
     relative_to: Reference | None = None,
@@ -59,7 +61,8 @@ def separation_rank(
         max_points: stop growing here, with a lower bound only
         repeats: fresh primes, weights and points, in epsilon mode resamples of the points
         prime: use this one
-        weights: own measures the net's own weights instead of drawn ones (epsilon mode always does)
+        weights: own measures the net's own weights instead of drawn ones (epsilon mode always does), a file of weights
+            (safetensors, or torch.save's) those
         inputs: normal, uniform or signs, in mode epsilon
         dtype: float64 or float32, in mode epsilon
         relative_to: the output's size or spread, in mode epsilon
@@ -76,12 +79,15 @@ def separation_rank(
     _only(mode, "exact", certificate=certificate or None, max_points=max_points)
     _only(mode, "epsilon", epsilon=epsilon, inputs=inputs, dtype=dtype, relative_to=relative_to)
     _only(mode, "grid", templates=templates)
-    if weights not in (None, "drawn", "own"):
-        raise BadInput(f"weights '{weights}' are unknown: use drawn or own")
+    named = weights not in (None, "drawn", "own")
+    if named and not Path(str(weights)).is_file():
+        raise BadInput(f"weights '{weights}' are unknown: use drawn, own or the path of a file of weights")
     if not 0 <= seed < 1 << 63:
         raise BadInput(f"seed {seed} is not between 0 and 2^63 - 1")
     subject = load(net, seed=seed, **_with_tokens(net, shape))
-    own = weights == "own"
+    if named:
+        load_weights(subject.name, subject.module, str(weights))
+    own = named or weights == "own"
     if mode == "epsilon":
         if weights == "drawn":
             raise BadInput("epsilon mode measures the weights a net was built with: leave --weights out")

@@ -80,7 +80,7 @@ def pack(group: Group, context: Context) -> Parcel:
 def unpack(parcel: Parcel, folder: Path) -> Context:
     """The group's context in a folder of this machine. A user's file keeps its name, which is part of the cells."""
     old = parcel.context
-    checkpoints, weights, initial = folder / "checkpoints", folder / "weights", folder / "initial.safetensors"
+    checkpoints, weights, initial = folder / "checkpoints", folder / "weights", folder / _initial_name(old)
     checkpoints.mkdir()
     weights.mkdir()
     if parcel.checkpoint is not None and parcel.group.checkpoint is not None:
@@ -100,6 +100,11 @@ def unpack(parcel: Parcel, folder: Path) -> Context:
         weights=None if old.weights is None else weights,
         initial=None if parcel.initial is None else initial,
     )
+
+
+def _initial_name(context: Context) -> str:
+    """The file's ending says how it is read."""
+    return f"initial{'.safetensors' if context.initial is None else context.initial.suffix}"
 
 
 def run_parcel(parcel: Parcel, stopping: Callable[[], bool]) -> Iterator[News]:
