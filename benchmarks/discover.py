@@ -2,9 +2,10 @@
 
 `trees`, `dags`, `binary`: random graphs of 8–16 variables as black boxes; is the graph found exactly? `exact-formulas`:
 74 formulas of physics as black boxes. `formulas`: the same from 1,600 rows with noise: structure and errors.
-`interactions`: AUC of the pairs that interact in F1–F10, from 10,000 rows. Peers are asked about the first `--peers`
-targets of a part, on the same data. Each figure is a line of the file of `--out`; a second start goes on where the
-first ended. Every measurement has one thread.
+`interactions`: AUC of the pairs that interact in F1–F10, from 10,000 rows. `random`: new functions of held-out seeds,
+of many kinds, sizes, distributions and noises: is a part that matters false? Peers are asked about the first `--peers`
+targets of a part (of `random` about all), on the same data. Each figure is a line of the file of `--out`; a second
+start goes on where the first ended. Every measurement has one thread.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmarks.known_structures.interaction_functions import INTERACTION_FUNCTI
 
 import discover_black_box
 import discover_formulas
+import discover_random
 from discover_jobs import Job, Row, run_all, seconds
 from discover_peers import has_pykan
 from timing import hardware
@@ -60,6 +62,7 @@ MEASURES = {
     "exact-formulas": discover_black_box.measure_formula,
     "formulas": discover_formulas.measure,
     "interactions": measure_pairs,
+    "random": discover_random.measure,
 }
 PARTS = tuple(MEASURES)
 
@@ -69,7 +72,11 @@ def measure(job: Job) -> Row:
 
 
 def summary(part: str, rows: list[Row]) -> list[dict[str, Any]]:
-    own = {"formulas": discover_formulas.summary, "interactions": summary_of_pairs}
+    own = {
+        "formulas": discover_formulas.summary,
+        "interactions": summary_of_pairs,
+        "random": discover_random.summary,
+    }
     return own.get(part, discover_black_box.summary)(rows)
 
 
@@ -96,6 +103,9 @@ def jobs(options: argparse.Namespace) -> list[Job]:
                 for method in discover_formulas.METHODS:
                     chosen = formulas[:peers] if method == "pykan" else formulas
                     found += [Job(part, formula.id, noise, method) for formula in chosen]
+        elif part == "random":
+            for method in discover_random.METHODS:
+                found += [Job(part, name, -1.0, method) for name in discover_random.names(options.draws)]
     wanted = options.methods.split(",") if options.methods else None
     return [job for job in found if wanted is None or job.method.split()[0] in wanted]
 
@@ -106,7 +116,7 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--out", type=Path, required=True, help="file of one JSON line a measurement")
     parser.add_argument("--workers", type=int, default=1, help="processes, of one thread each")
-    parser.add_argument("--draws", type=int, default=200, help="random trees; half as many DAGs")
+    parser.add_argument("--draws", type=int, default=200, help="random trees and functions; half as many DAGs")
     parser.add_argument("--formulas", type=int, default=len(FORMULAS), help="the first so many")
     parser.add_argument("--noise", default="0,0.001,0.01", help="of the target's standard deviation")
     parser.add_argument("--peers", type=int, default=20, help="targets of each part that peers are asked about")
@@ -143,6 +153,12 @@ def table(results: dict[str, Any]) -> str:
             f"{row['abstained']} abstained; dense over graph {ratio['median'] or float('nan'):.3g} in the median"
         )
         lines += [f"  {name:>12} {'█' * count} {count}" for name, count in ratio["histogram"].items()]
+    for row in results.get("random", ()):
+        low, high = row["materially_false_interval"]
+        lines.append(
+            f"- random functions: {row['materially_false']} of {row['functions']} materially false "
+            f"({low:.3f}–{high:.3f}); {row['outcomes']}; {row['seconds']['median']:.0f} s"
+        )
     lines += [
         f"- interactions, noise {row['noise']:g}, {row['method']}: AUC {row['mean_auc']:.3f}"
         for row in results.get("interactions", ())

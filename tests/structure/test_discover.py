@@ -146,3 +146,15 @@ def test_what_cannot_be_asked_is_refused_in_one_sentence(tmp_path: Path) -> None
         with pytest.raises(BadInput, match=told) as raised:
             discover(data, effort="quick", **options)
         assert "\n" not in str(raised.value)
+
+
+def test_a_search_that_runs_out_of_time_abstains_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    import theodolite.structure.discover as module
+    from theodolite.structure.data.source import Hurried
+
+    late = lambda source, until: Hurried(source, 0.0)  # long ago
+    monkeypatch.setattr(module, "Hurried", late)
+    found = discover(lambda points: points[:, 0] * points[:, 1], ranges=(-1, 1), variables=3, fit=False, seconds=5)
+    assert found.abstained
+    assert found.graph.is_dense
+    assert any("time for the search was over" in note for note in found.details["notes"])

@@ -17,7 +17,7 @@ from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.structure.boosting import boosting_error
 from theodolite.structure.data.black_box import CallableSource
 from theodolite.structure.data.coding import learn_coding
-from theodolite.structure.data.source import Array
+from theodolite.structure.data.source import Array, Hurried, OutOfTime
 from theodolite.structure.data.tables import LEAST_ROWS, Samples, Table, read_table
 from theodolite.structure.fit.confirm import Confirmation, confirm
 from theodolite.structure.fit.effort import effort_named
@@ -150,7 +150,7 @@ def _from_function(source: CallableSource, name: str, rows: int, fit: bool, work
     values = source.values(points)
     if np.ptp(values) == 0:
         raise BadInput(f"the black box is {values[0]:g} at all of {rows} points: there is nothing to explain")
-    found = _named(search(gather(source, work.generator), source, work.generator), name)
+    found = _named(_searched(source, work), name)
     if fit:
         train, test = _split(Samples(points, values, source.variables, name), work.generator)
         asked = confirm(
@@ -186,6 +186,16 @@ def _from_function(source: CallableSource, name: str, rows: int, fit: bool, work
     )
 
 
+def _searched(source: CallableSource, work: _Work) -> Found:
+    """The graph that the differences show; a dense one where the time for it, half of what is allowed, is over."""
+    asked = source if work.left is None else Hurried(source, time.monotonic() + work.left / 2)
+    try:
+        return search(gather(asked, work.generator), asked, work.generator)
+    except OutOfTime:
+        note = f"after {source.evaluations:,} evaluations the time for the search was over, and no graph was found yet"
+        return Found(CompositionalGraph.dense(source.variables), {}, {}, (note,))
+
+
 def _judged(
     mode: str, asked: Confirmation, train: Samples, test: Samples, work: _Work, details: dict[str, Any]
 ) -> Discovery:
@@ -195,15 +205,15 @@ def _judged(
     asked = replace(asked, chosen=chosen, trials=trials)
     losses = {"dense": (asked.dense.predict(test.x) - test.y) ** 2 / np.var(test.y)}
     losses["graph"] = losses["dense"]
-    if asked.chosen is not None:
+    if asked.model is not asked.dense:
         losses["graph"] = (asked.model.predict(test.x) - test.y) ** 2 / np.var(test.y)
     boosted = None
     if work.boosting:
         work.report(0, 1, "gradient boosting")
         boosted = boosting_error(train.x, train.y, test.x, test.y, work.seed)
-    graph = _output_named(asked.model.graph, train.target)
+    graph = _output_named(asked.dense.graph if asked.chosen is None else asked.chosen.graph, train.target)
     best = chosen or next((trial.found for trial in trials), None)
-    heard = [*details.pop("notes"), *(best.notes if best is not None else ())]
+    heard = [*details.pop("notes"), *asked.notes, *(best.notes if best is not None else ())]
     confirmed = {key: value for key, value in asked.to_json().items() if key not in ("abstained", "reason", "seconds")}
     return Discovery(
         target=train.target,
@@ -216,7 +226,7 @@ def _judged(
         test_error=float(np.mean(losses["graph"])),
         dense_test_error=float(np.mean(losses["dense"])),
         boosting_test_error=boosted,
-        model=replace(asked.model, graph=graph),
+        model=replace(asked.model, graph=_output_named(asked.model.graph, train.target)),
         details={
             "rows": {"train": len(train.y), "test": len(test.y)},
             "error_intervals": {

@@ -155,6 +155,7 @@ def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Setti
     if len(rows) < SEARCH_ROWS:
         reason = f"{len(rows)} rows are too few to tell one graph from another: give at least {SEARCH_ROWS}"
     dense = Found(asked.dense.graph, {}, asked.trials[0].found.pairs if asked.trials else {})
+    notes += asked.notes
     details = {"rows": len(rows), **_details(asked), "notes": notes}
     trees, unseen = None, _unseen(asked.model)
     if settings.boosting and len(rows) >= SEARCH_ROWS and np.ptp(targets) > 0:

@@ -26,12 +26,14 @@ from theodolite.structure.fit.confirm import Confirmation, complexity, confirm
 from theodolite.structure.fit.effort import TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.fit.guide import Guide
+from theodolite.structure.fit.verify import verified
 from theodolite.structure.result import Found
 from theodolite.structure.search.interactions import measure_interactions, one_sign, propose, propose_from
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
 from theodolite.structure.search.nesting import turns
 from theodolite.structure.surrogate.effects import HeldOut
 from theodolite.structure.surrogate.networks import Networks, better_folds, logarithm, network_source
+from theodolite.structure.surrogate.screening import screened
 from theodolite.structure.surrogate.surrogate import FEW, SurrogateSource, fit_surrogate
 
 Progress = Callable[[int, int, str], None]
@@ -64,15 +66,23 @@ def settle(
     progress: Progress | None = None,
 ) -> Confirmation:
     """Proposes graphs, refines the best in rounds (unless the effort is less than that of one fit in a round, as quick
-    is), and lets `confirm` decide. No graph reads the variables to `leave_out`; the dense network may."""
+    is), and lets `confirm` decide, and `verified` doubt. No graph reads the variables to `leave_out`; the dense network
+    may."""
     began = time.monotonic()
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     work = effort_named(effort, len(y))
     kept = [place for place, name in enumerate(variables) if name not in leave_out]
+    enough, notes = len(y) >= LEAST_ROWS and np.ptp(y) > 0, ()
+    if enough and len(tight := screened(x[:, kept], y, generator)) < len(kept):
+        notes = (
+            f"{len(tight)} of {len(kept)} columns were searched, those that the target seems to depend on by ranks and "
+            "boosted trees; the others were left out",
+        )
+        kept = [kept[place] for place in tight]
     names = tuple(variables[place] for place in kept)
     candidates: list[Found] = []
     before: dict[str, Any] = {}
-    if len(y) >= LEAST_ROWS and len(kept) > 1 and np.ptp(y) > 0:
+    if enough and len(kept) > 1:
         if work.products < TRIAL.products:
             candidates = propose(x[:, kept], y, names, generator, quick=True)[:FEW_CANDIDATES]
         else:
@@ -82,12 +92,20 @@ def settle(
             before["fold"] = refinement.fold
             if len(kept) == len(variables):
                 before["known"] = {tried.found.graph: tried.fitted for tried in refinement.tried.values()}
+                before["known"][CompositionalGraph.dense(variables)] = refinement.dense
         whole = tuple(variables)
         candidates = [replace(found, graph=replace(found.graph, variables=whole)) for found in candidates]
     left = None if seconds is None else max(LEAST_SECONDS, seconds - (time.monotonic() - began))
-    return confirm(
-        candidates, x, y, generator, variables=variables, effort=work, seconds=left, progress=progress, **before
+    asked = confirm(
+        *(candidates, x, y, generator),
+        variables=variables,
+        leave_out=[name for name in variables if name not in names] if notes else (),
+        effort=work,
+        seconds=left,
+        progress=progress,
+        **before,
     )
+    return replace(verified(asked, x, y, generator), notes=notes)
 
 
 @dataclass(frozen=True)
@@ -113,6 +131,7 @@ class _Refinement:
     progress: Progress | None
     tried: dict[object, _Tried] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
+    dense: Fitted = field(init=False)
 
     def __post_init__(self) -> None:
         self.fold = self.generator.permutation(len(self.y)) % TRIAL.folds
@@ -150,7 +169,8 @@ class _Refinement:
 
     def _first(self) -> SurrogateSource:
         """A dense network, or Gaussian processes where rows are few and these predict better."""
-        found = network_source(self._fit(CompositionalGraph.dense(self.variables), FIRST), self.x, self.y)
+        self.dense = self._fit(CompositionalGraph.dense(self.variables), FIRST)
+        found = network_source(self.dense, self.x, self.y)
         if len(self.y) <= FEW:
             process = fit_surrogate(self.x, self.y, self.variables, self.generator)
             found = process if process.r2 > found.r2 else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,6 +21,10 @@ class Gradients:
     error: Array
 
 
+class OutOfTime(Exception):
+    """The time that a search may take is over."""
+
+
 class GradientSource(Protocol):
     """A function that can be asked for its gradient anywhere it is defined."""
 
@@ -35,3 +40,26 @@ class GradientSource(Protocol):
         ...
 
     def gradients(self, points: Array) -> Gradients: ...
+
+
+@dataclass(frozen=True)
+class Hurried:
+    """A source that raises `OutOfTime` when asked for gradients after the moment `until` (of `time.monotonic`)."""
+
+    source: GradientSource
+    until: float
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.source.variables
+
+    def points(self, count: int, generator: np.random.Generator) -> Array:
+        return self.source.points(count, generator)
+
+    def values(self, points: Array) -> Array:
+        return self.source.values(points)
+
+    def gradients(self, points: Array) -> Gradients:
+        if time.monotonic() > self.until:
+            raise OutOfTime
+        return self.source.gradients(points)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from theodolite.structure.surrogate.networks import better_folds
 Array = NDArray[np.float64]
 MARGIN = 0.05  # by which a simpler graph may be worse than dense: of dense's error, and of what dense explains
 RESAMPLES = 2000
+WIDER = 2  # times the width of constituents, where the best graph does not reach the dense network
 FINALISTS = 3  # candidates that are fitted with full effort, after a quick fit of all
 
 
@@ -64,6 +65,7 @@ class Confirmation:
     trials: tuple[Trial, ...]
     reason: str
     seconds: float
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -85,6 +87,7 @@ def confirm(
     generator: np.random.Generator,
     *,
     variables: Sequence[str] | None = None,
+    leave_out: Collection[str] = (),
     effort: str | Effort = "standard",
     guide: Guide | None = None,
     fold: NDArray[np.int64] | None = None,
@@ -97,22 +100,25 @@ def confirm(
     A graph must predict better than the mean of the target. It is preferred where its error is lower than dense's in a
     paired bootstrap over rows, at 95 % over all candidates (Holm); or where it is simpler and, at 95 %, not worse by
     more than 5 % of dense's error, nor of what dense explains. Of several, the simplest that the best is not
-    significantly better than. Otherwise it abstains. `variables` names the columns where there are no candidates.
+    significantly better than. Otherwise it abstains. `variables` names the columns where there are no candidates, and
+    the dense network does not read those to `leave_out`.
     `guide` is the function itself where it can be asked for values; otherwise the dense network of a fold guides the
     graphs' networks of this fold, as far as the effort has guided starts. `known` are networks of candidates that were
-    fitted on the rows' folds `fold` before: of every fold the better network is taken.
+    fitted on the rows' folds `fold` before, from which it goes on; a dense network among them is the one to beat.
     """
     began = time.monotonic()
     names = candidates[0].graph.variables if candidates else variables
     columns = np.asarray(x).shape[-1]
     names = tuple(names) if names is not None else tuple(f"x{i + 1}" for i in range(columns))
-    whole = CompositionalGraph.dense(names)
+    read = [name for name in names if name not in leave_out]
+    whole = replace(CompositionalGraph.dense(read), variables=names)
     rows, targets = checked(x, y, whole)
     work = effort_named(effort, len(rows))
-    proposed = [found for found in candidates if not (found.graph.is_dense and len(found.graph.used) == len(names))]
+    proposed = [found for found in candidates if not (found.graph.is_dense and len(found.graph.used) == len(read))]
     screen = len(proposed) > FINALISTS and work != EFFORTS["quick"]
     jobs = _Jobs(rows, targets, generator, seconds, began, progress)
-    jobs.total = (1 if work.dense_width is None else 2) + (len(proposed) + FINALISTS if screen else len(proposed))
+    dense_fits = 0 if known and whole in known else 1 if work.dense_width is None else 2
+    jobs.total = dense_fits + (len(proposed) + FINALISTS if screen else len(proposed))
 
     quick: list[tuple[Found, Fitted]] = []
     if screen:
@@ -121,11 +127,17 @@ def confirm(
         proposed = [found for found, _ in quick[:FINALISTS]]
     fold = drawn_folds(len(rows), work, generator) if fold is None else fold
     matched = min((network_size(found.graph, work.width) for found in proposed), default=0)
-    dense_kind, dense = jobs.dense(whole, work, matched, fold)
-    guide = guide or dense.guide()
-    fits = [jobs.fit(found.graph, work, "candidate", fold=fold, guide=guide) for found in proposed]
     before = {} if known is None else known
-    fits = [better_folds(f, before[f.graph], targets, fold) if f.graph in before else f for f in fits]
+    dense_kind, dense = jobs.dense(whole, work, matched, fold, before.get(whole))
+    guide = guide or dense.guide()
+    fits = [jobs.candidate(found.graph, work, fold, guide, before.get(found.graph)) for found in proposed]
+    best = min(range(len(fits)), key=lambda place: fits[place].validation_error, default=None)
+    if best is not None and fits[best].validation_error > dense.validation_error:
+        # without noise, narrow constituents lose to a dense network that no graph holds back
+        jobs.total += 1
+        wider = {"width": WIDER * fits[best].width, "depth": fits[best].depth}
+        again = jobs.fit(fits[best].graph, work, "candidate", fold=fold, guide=guide, **wider)
+        fits[best] = min(fits[best], again, key=lambda fitted: fitted.validation_error)
 
     left_out = quick[FINALISTS:]
     all_fits = (dense, *fits, *(fitted for _, fitted in left_out))
@@ -158,7 +170,7 @@ def confirm(
         dense=dense,
         dense_kind=dense_kind,
         trials=tuple(trials),
-        reason=_reason(chosen, trials, dense),
+        reason=reason_of(chosen, trials, dense),
         seconds=taken,
     )
 
@@ -193,11 +205,34 @@ class _Jobs:
             self.progress(self.done, self.total, label)
         return found
 
+    def candidate(
+        self,
+        graph: CompositionalGraph,
+        effort: Effort,
+        fold: NDArray[np.int64],
+        guide: Guide,
+        known: Fitted | None,
+    ) -> Fitted:
+        """Networks that are known already go on from where they are."""
+        if known is None:
+            return self.fit(graph, effort, "candidate", fold=fold, guide=guide)
+        shape = {"width": known.width, "depth": known.depth}
+        found = self.fit(graph, effort, "candidate", fold=fold, guide=guide, start=known, **shape)
+        return better_folds(found, known, self.targets, fold)
+
     def dense(
-        self, whole: CompositionalGraph, effort: Effort, matched: int, fold: NDArray[np.int64]
+        self,
+        whole: CompositionalGraph,
+        effort: Effort,
+        matched: int,
+        fold: NDArray[np.int64],
+        known: Fitted | None = None,
     ) -> tuple[str, Fitted]:
-        """The better of two dense networks on held-out rows: of as many parameters as the graph's, and larger."""
-        inputs = len(whole.variables)
+        """The one that is known already; or the better of two on held-out rows: of as many parameters as the graph's,
+        and larger."""
+        if known is not None:
+            return "larger", known
+        inputs = len(whole.used)
         # w² + (inputs + 3) w + inputs + 1 parameters: two hidden layers of w units, and a linear path
         width = round((np.sqrt((inputs + 3) ** 2 + 4 * max(0, matched - inputs - 1)) - inputs - 3) / 2)
         small = self.fit(whole, effort, "dense", fold=fold, width=max(4, width), depth=2)
@@ -234,7 +269,7 @@ def _level(means: Array, place: int, best: int) -> bool:
     return bool(np.mean(means[:, place + 1] <= means[:, best + 1]) > LEVEL)
 
 
-def _reason(chosen: Trial | None, trials: Sequence[Trial], dense: Fitted) -> str:
+def reason_of(chosen: Trial | None, trials: Sequence[Trial], dense: Fitted) -> str:
     at = f"{dense.validation_error:.3g} of the variance"
     if chosen is not None:
         low, high = chosen.interval

@@ -141,11 +141,13 @@ def fit(
     width: int | None = None,
     depth: int = 1,
     activation: str = "tanh",
+    start: Fitted | None = None,
     seconds: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Fitted:
     """The columns of `x` are the graph's variables, in its order. `fold` numbers the fold of every row from 0 (drawn at
-    random if None). With a `guide`, one network of each fold starts from what it says of the graph's modules.
+    random if None). With a `guide`, one network of each fold starts from what it says of the graph's modules. From
+    `start`, networks of the same graph, folds, width and depth, least squares goes on.
     `seconds` ends training early; what is returned then depends on the machine's speed, and otherwise only on the
     arguments. `progress` gets (done, total, label)."""
     rows, targets = checked(x, y, graph)
@@ -209,6 +211,9 @@ def fit(
 
     def trained(of: Sequence[int], count: int, tell: bool) -> tuple[Tensor, Tensor]:
         """A network for each of these folds, and its error on the rows of the fold."""
+        if start is not None and tell:
+            members = polished(of, torch.from_numpy(start.members), polish, counting(descent, "polish"))
+            return members, _judged(net, members, inputs, wanted, weighted(of))
         members = descended(of, count, counting(0, "descent") if tell else None)
         others, tried = guided(of), 0
         if others is not None:

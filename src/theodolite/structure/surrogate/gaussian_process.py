@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from theodolite.training.loop import Best, train
@@ -23,6 +25,7 @@ LEARNT_FROM = 300  # rows that lengths and noise are chosen by; all rows make th
 STEPS, RATE = 60, 0.1
 RULE = Rule(betas=(0.9, 0.9), clip=None)  # one memory for slopes and their squares
 LEAST_NOISE = 1e-8
+LOUD, QUIET = -0.7, -3.0  # log b to start from: to tell the noise, and to predict
 ENTRIES = 1 << 22  # of a covariance matrix made at once
 
 
@@ -79,16 +82,28 @@ def fit_processes(
     return Processes(kind, lengths, scaled, weights * height)
 
 
-def _learn(kind: Covariance, rows: Tensor, targets: Tensor) -> tuple[float, Covariance, Tensor]:
-    """The greatest evidence that Adam finds over (log ℓ, log a, log b), and where."""
+def noise_share(x: NDArray[np.float64], y: NDArray[np.float64], generator: np.random.Generator) -> float:
+    """The share of the variance of y that a process of the more evident covariance takes for noise."""
+    few = generator.permutation(len(y))[:LEARNT_FROM]
+    rows, targets = x[few], y[few]
+    spread = rows.std(0)
+    rows = torch.from_numpy((rows - rows.mean(0)) / np.where(spread > 0, spread, 1.0))
+    targets = torch.from_numpy((targets - y.mean()) / y.std())
+    learnt = [_learn(kind, rows, targets, LOUD) for kind in ("gaussian", "matern")]
+    _, _, setting = max(learnt, key=lambda found: found[0])
+    return min(1.0, float(_read(setting)[2]))
+
+
+def _learn(kind: Covariance, rows: Tensor, targets: Tensor, noise: float = QUIET) -> tuple[float, Covariance, Tensor]:
+    """The greatest evidence that Adam finds over (log ℓ, log a, log b) from log b = `noise`, and where."""
     variables = rows.shape[1]
-    first = [0.5 * math.log(variables)] * variables + [0.0, -3.0]
+    first = [0.5 * math.log(variables)] * variables + [0.0, noise]
     start = {"setting": torch.tensor([first], dtype=torch.float64)}
     best = Best(start)
 
     def loss(weights: Mapping[str, Tensor], _: tuple[Tensor, ...]) -> Tensor:
-        lengths, height, noise = _read(weights["setting"][0])
-        missing = -_evidence(_matrix(kind, rows / lengths, height, noise), targets)[None]
+        lengths, height, square = _read(weights["setting"][0])
+        missing = -_evidence(_matrix(kind, rows / lengths, height, square), targets)[None]
         best.offer(dict(weights), missing.detach())
         return missing
 

@@ -1,0 +1,117 @@
+"""Functions drawn from seeds (`known_structures/random_functions.py`): is what `discover` says of them true?
+
+Errors are mean squared errors over the variance of the noiseless target at 4,000 fresh rows. `theodolite` does what
+`discover` does with its training rows. Seeds from 10,000 on were never looked at while it was developed.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from benchmarks.known_structures.judge import judge
+from benchmarks.known_structures.random_functions import HELD_OUT, random_function
+from scipy import stats
+
+from discover_jobs import Job, Row, seconds, timed
+from theodolite.statistics.paired import error_ratio
+
+METHODS = ("theodolite", "boosting")
+WORSE = 1.05
+
+
+def names(draws: int) -> list[str]:
+    return [str(HELD_OUT + draw) for draw in range(draws)]
+
+
+def measure(job: Job) -> Row:
+    truth = random_function(int(job.name))
+    x, y = truth.sample()
+    points, values = truth.fresh()
+    error_of = lambda predicted: float(np.mean((predicted - values) ** 2) / np.var(values))
+    about = {
+        **{"kind": truth.kind, "function": truth.name, "distribution": truth.distribution, "sd_noise": truth.noise},
+        **{"rows": truth.rows, "columns": len(truth.variables)},
+    }
+    if job.method == "boosting":
+        from theodolite.structure.boosting import boosting_error
+
+        error, taken = timed(lambda: boosting_error(x, y, points, values, 0))
+        return {**about, **taken, "error": error, "said": f"{error:.2e}"}
+    from theodolite.structure.refine import settle
+
+    asked, taken = timed(lambda: settle(x, y, truth.variables, np.random.default_rng(0)))
+    error, dense = (error_of(model.predict(points)) for model in (asked.model, asked.dense))
+    row = {**about, **taken, "abstained": asked.chosen is None, "error": error, "dense_error": dense}
+    row |= {"reason": asked.reason, "held_out_error": asked.model.validation_error, "outcome": "abstained"}
+    if asked.chosen is not None:
+        found = judge(truth, asked.chosen.graph, error)
+        outcome = "exact" if found.exact else "coarser" if found.coarser else "other, nothing that matters"
+        row |= {"material": found.material, "outcome": "materially false" if found.material else outcome}
+        row["graph"] = asked.chosen.graph.to_json()
+    row["said"] = (
+        f"{truth.name}, {truth.distribution}, {truth.noise:g}, {x.shape}: {row['outcome']}, {error:.2e} to {dense:.2e} "
+        f"in {taken['seconds']:.0f} s {'; '.join(row.get('material', ()))[:200]}"
+    )
+    return row
+
+
+def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    ours = {row["name"]: row for row in rows if row["method"] == "theodolite"}
+    if not ours:
+        return []
+    every = list(ours.values())
+    graphs = [row for row in every if not row["abstained"]]
+    false = sum(row["outcome"] == "materially false" for row in every)
+    found: dict[str, Any] = {
+        "functions": len(every),
+        "seeds": [min(map(int, ours)), max(map(int, ours))],
+        "graphs": len(graphs),
+        "materially_false": false,
+        "materially_false_interval": exact_interval(false, len(every)),
+        "materially_false_interval_of_graphs": exact_interval(false, len(graphs)),
+        "outcomes": dict(Counter(row["outcome"] for row in every)),
+        "by_kind": {
+            kind: dict(Counter(row["outcome"] for row in every if row["kind"] == kind))
+            for kind in sorted({row["kind"] for row in every})
+        },
+        "error_over_dense": _ratios(every, [row["dense_error"] for row in every]),
+        "error_over_dense_of_graphs": _ratios(graphs, [row["dense_error"] for row in graphs]),
+        "seconds": seconds(every),
+        "false_parts": [
+            {"seed": row["name"], "function": row["function"], "what": row["material"]}
+            for row in every
+            if row["outcome"] == "materially false"
+        ],
+    }
+    for method in dict.fromkeys(row["method"] for row in rows if row["method"] != "theodolite"):
+        theirs = {row["name"]: row["error"] for row in rows if row["method"] == method and row["name"] in ours}
+        found[f"error_over_{method}"] = _ratios([ours[name] for name in theirs], list(theirs.values()))
+    return [found]
+
+
+def exact_interval(count: int, total: int) -> tuple[float, float] | None:
+    """Clopper and Pearson's, 95 %."""
+    if not total:
+        return None
+    found = stats.binomtest(count, total).proportion_ci(method="exact")
+    return float(found.low), float(found.high)
+
+
+def _ratios(rows: Sequence[Row], rival: Sequence[float]) -> dict[str, Any] | None:
+    if not rows:
+        return None
+    own = [max(row["error"], 1e-300) for row in rows]
+    found = error_ratio(np.log(own).tolist(), np.log(np.maximum(rival, 1e-300)).tolist())
+    ratios = [a / max(b, 1e-300) for a, b in zip(own, rival, strict=True)]
+    worse = sum(ratio > WORSE for ratio in ratios)
+    return {
+        "geometric_mean": found.value,
+        "interval": found.interval,
+        "median": statistics.median(ratios),
+        "worse_by_5_percent": [worse, len(ratios)],
+        "worst": sorted(zip(ratios, (row["name"] for row in rows), strict=True))[-3:],
+    }

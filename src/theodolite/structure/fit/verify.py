@@ -1,0 +1,139 @@
+"""Whether what a graph's network misses still depends on something: then a part of the graph may be false.
+
+A graph can be better than a dense network and yet wrong. If columns are independent, a graph that leaves out a variable
+or an interaction has at least the variance of that part as its error. So an error of at most 1 % on rows held out shows
+that nothing of more than 1 % is missing. Above that, the error must be explained by noise: what is left on held-out
+rows must not depend on any variable or pair, no boosted trees may predict it, the dense network must know nothing of
+it, and it must not be far above the noise that a Gaussian process finds in the target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.graphs import CompositionalGraph
+from theodolite.statistics.paired import LEVEL, above_zero
+from theodolite.structure.fit.confirm import Confirmation, reason_of
+from theodolite.structure.fit.dependence import dependence, polynomials, products
+from theodolite.structure.surrogate.gaussian_process import noise_share
+
+Array = NDArray[np.float64]
+MATERIAL = 0.01  # of the variance: what is missing with less matters to nobody
+SEEN = MATERIAL / 4  # of the variance: a part that is seen of what is missing, which may be more
+FAR = 1.3  # times the noise: an error beyond this and MATERIAL is far above it
+FOLDS = 5
+MOST_ROWS = 5_000  # looked at
+MOST_PAIRS_OF = 40  # variables: of more, pairs of those that the graph reads alone
+LEAST_ROWS = 100  # for trees
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why a graph is not claimed, and the variables that this points at."""
+
+    reason: str
+    variables: tuple[str, ...] = ()
+
+
+def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Generator) -> Confirmation:
+    """The graph that rows held out prefer, or else another that they prefer to dense, if nothing speaks against it.
+
+    Otherwise it abstains, and the model is whichever predicts rows held out best: a network may predict well and its
+    graph be doubtful. A graph is not claimed either where the dense network's error is lower, by however little.
+    """
+    fits = [trial for trial in asked.trials if not trial.screened]
+    best = min((asked.dense, *(trial.fitted for trial in fits)), key=lambda fitted: fitted.validation_error)
+    if asked.chosen is None:
+        return replace(asked, model=best)
+    assert asked.dense.held_out is not None
+    first: Doubt | None = None
+    preferred = sorted((t for t in fits if t.preferred), key=lambda t: (t.found is not asked.chosen, t.error))
+    for trial in preferred:
+        assert trial.fitted.held_out is not None
+        found = (
+            Doubt(f"the dense network's error on rows held out is {1 / trial.ratio:.3g} times that of the best graph")
+            if trial.error > asked.dense.validation_error
+            else doubt(trial.found.graph, x, y, trial.fitted.held_out, asked.dense.held_out, generator)
+        )
+        if found is None:
+            reason = reason_of(trial, asked.trials, asked.dense)
+            return replace(asked, chosen=trial.found, model=trial.fitted, reason=reason)
+        first = first or found
+    assert first is not None
+    return replace(asked, chosen=None, model=best, reason=first.reason)
+
+
+def doubt(
+    graph: CompositionalGraph, x: Array, y: Array, predicted: Array, dense: Array, generator: np.random.Generator
+) -> Doubt | None:
+    """None where nothing speaks against the graph. `predicted` and `dense` are what its network and the dense one say
+    of rows that they have not seen."""
+    variance = float(y.var())
+    left = (y - predicted) / np.sqrt(variance)
+    error = float(np.mean(left**2))
+    if error <= MATERIAL:
+        return None
+    chosen = np.sort(generator.permutation(len(y))[:MOST_ROWS])
+    at = f"the graph's error on rows held out is {error:.3g} of the variance"
+    found = _strongest(graph, x[chosen], left[chosen])
+    if found is not None:
+        names, share = found
+        many = f"on {names[0]}" if len(names) == 1 else f"on {names[0]} and {names[1]} together"
+        return Doubt(f"{at}, and what it misses depends {many} ({share:.2g} of the variance)", names)
+    if _tells(left, (dense - predicted) / np.sqrt(variance)):
+        return Doubt(f"{at}, and the dense network predicts a part of what it misses")
+    if len(y) >= LEAST_ROWS and _trees_predict(x[chosen], left[chosen], generator):
+        return Doubt(f"{at}, and boosted trees predict a part of what it misses")
+    noise = noise_share(x, y, generator)
+    if error > MATERIAL + FAR * noise:
+        return Doubt(f"{at}, far above the noise, which is about {noise:.2g}: something is still missing")
+    return None
+
+
+def _strongest(graph: CompositionalGraph, x: Array, left: Array) -> tuple[tuple[str, ...], float] | None:
+    """The variable or pair that what is left depends on most surely, at a level corrected for their number."""
+    names = graph.variables
+    bases = [polynomials(column) for column in x.T]
+    paired = range(len(names)) if len(names) <= MOST_PAIRS_OF else [i for i, v in enumerate(names) if v in graph.used]
+    sets: list[tuple[int, ...]] = [(i,) for i in range(len(names))]
+    sets += list(combinations(paired, 2)) if len(paired) <= MOST_PAIRS_OF else []
+    tested = []
+    for places in sets:
+        basis = bases[places[0]] if len(places) == 1 else products(bases[places[0]], bases[places[1]])
+        p, share = dependence(left, basis)
+        tested.append((p, share, places))
+    sure = [test for test in tested if test[0] < LEVEL / len(tested) and test[1] > SEEN]
+    if not sure:
+        return None
+    _, share, places = min(sure)
+    return tuple(names[i] for i in places), share
+
+
+def _tells(left: Array, said: Array) -> bool:
+    """Whether a multiple of what is said explains a part of what is left that matters, beyond chance. (A right graph's
+    network errs too, differently from another, which therefore tells a little of it; that is no fault of the graph.)"""
+    size = float(np.mean(said**2))
+    return size > 0 and above_zero(left * said) and float(np.mean(left * said)) ** 2 / size > SEEN
+
+
+def _trees_predict(x: Array, left: Array, generator: np.random.Generator) -> bool:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    fold = generator.permutation(len(left)) % FOLDS
+    said = np.zeros(len(left))
+    for number in range(FOLDS):
+        own = fold != number
+        trees = HistGradientBoostingRegressor(
+            learning_rate=0.1,
+            max_leaf_nodes=8,
+            max_iter=60,
+            min_samples_leaf=10,
+            early_stopping=False,  # pyright: ignore[reportArgumentType]
+            random_state=0,
+        ).fit(x[own], left[own])
+        said[~own] = trees.predict(x[~own])
+    return _tells(left, said)

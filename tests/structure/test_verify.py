@@ -1,0 +1,93 @@
+"""What a graph's network misses is noise, or the graph is doubted: by variables, pairs, trees, dense, and the noise."""
+
+import numpy as np
+import pytest
+
+from theodolite.graphs import CompositionalGraph, Node
+from theodolite.structure.fit.dependence import dependence, polynomials, products
+from theodolite.structure.fit.verify import doubt
+from theodolite.structure.surrogate.gaussian_process import noise_share
+from theodolite.structure.surrogate.screening import screened
+
+NAMES = ("a", "b", "c", "d")
+SUM = CompositionalGraph(NAMES, (Node("y", NAMES, "sum"),))
+
+
+def draw(rows: int = 600) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(0)
+    return generator.uniform(-1, 1, (rows, 4)), generator.standard_normal(rows)
+
+
+def test_chance_is_rarely_taken_for_dependence_and_the_share_of_a_true_one_is_found() -> None:
+    generator = np.random.default_rng(0)
+    found = []
+    for _ in range(300):
+        x, r = generator.uniform(-1, 1, (200, 2)), generator.standard_t(5, 200)
+        found.append(dependence(r, products(polynomials(x[:, 0]), polynomials(x[:, 1])))[0])
+    assert np.mean(np.array(found) < 0.05) < 0.07
+    x, r = draw(4000)
+    p, share = dependence(3 * x[:, 0] * x[:, 1] + r, products(polynomials(x[:, 0]), polynomials(x[:, 1])))
+    assert p < 1e-6
+    assert share == pytest.approx(1.0, abs=0.1)  # 9 E[a²] E[b²]
+
+
+def test_noise_alone_is_no_reason_to_doubt() -> None:
+    x, noise = draw()
+    truth = 2 * x[:, 0] + np.sin(3 * x[:, 1])
+    y = truth + 0.5 * noise
+    near = truth + 0.05 * np.cos(5 * x[:, 2])
+    wavering = truth + 0.05 * np.sin(4 * x[:, 0])  # a network errs, and another tells a little of that
+    assert doubt(SUM, x, y, wavering, near, np.random.default_rng(0)) is None
+
+
+def test_an_error_of_less_than_a_hundredth_hides_nothing_that_matters() -> None:
+    x, _ = draw()
+    y = x[:, 0] + 0.09 * x[:, 1]
+    assert doubt(SUM, x, y, x[:, 0], y, np.random.default_rng(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("missed", "named"),
+    [
+        (lambda a, b, c, d: 0.5 * d, ("d",)),
+        (lambda a, b, c, d: 0.9 * c * d, ("c", "d")),
+        (lambda a, b, c, d: 2.0 * np.sign(a) * np.sign(b) * np.sign(c), ()),
+        (lambda a, b, c, d: np.sin(3 * a) * b * c * 3, ()),
+    ],
+)
+def test_what_is_missed_is_found_and_named(missed, named: tuple[str, ...]) -> None:
+    x, noise = draw()
+    known = 2 * x[:, 0]
+    y = known + missed(*x.T) + 0.3 * noise
+    found = doubt(SUM, x, y, known, known, np.random.default_rng(0))
+    assert found is not None
+    assert "of the variance" in found.reason
+    if named:
+        assert found.variables == named
+
+
+def test_what_only_the_dense_network_knows_speaks_against_the_graph() -> None:
+    x, noise = draw()
+    fine = np.cos(25 * x[:, 0]) * np.cos(25 * x[:, 1])
+    y = x[:, 2] + fine + 0.1 * noise
+    found = doubt(SUM, x, y, x[:, 2], x[:, 2] + 0.5 * fine, np.random.default_rng(0))
+    assert found is not None
+    assert "dense network" in found.reason
+
+
+def test_a_process_tells_noise_from_a_function() -> None:
+    x, noise = draw(200)
+    smooth = np.sin(2 * x[:, 0] * x[:, 1]) + x[:, 2]
+    assert noise_share(x, smooth, np.random.default_rng(0)) < 0.01
+    y = smooth + smooth.std() * noise
+    assert noise_share(x, y, np.random.default_rng(0)) == pytest.approx(0.5, abs=0.15)
+
+
+def test_of_many_columns_those_that_act_alone_and_together_are_kept() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.uniform(-1, 1, (600, 60))
+    y = x[:, 3] ** 2 + 2 * x[:, 10] * x[:, 20] + 0.1 * generator.standard_normal(600)
+    kept = screened(x, y, generator)
+    assert {3, 10, 20} <= set(kept)
+    assert len(kept) <= 24
+    assert screened(x[:, :10], y, generator) == list(range(10))
