@@ -90,6 +90,7 @@ _PLACES = {
     "spectrum": "instruments.rank.measured:measure_spectrum",
     "sensitivity": "instruments.sensitivity.one_symbol:measure_sensitivity",
     "symmetry": "instruments.symmetry:measure_symmetry",
+    "depth-against-width": "scaling.measured:measure_depth_against_width",
     "express": "witness.express:measure_express",
 }
 

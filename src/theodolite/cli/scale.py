@@ -38,6 +38,9 @@ def scale(
     lr: Annotated[
         str, _training(help="Learning rates with commas between them; every shape has its best.")
     ] = "1e-3,2e-3,4e-3",
+    per_width: Annotated[
+        bool, _training("--per-width", help="Divide every rate by the shape's width, as in --lr 0.1,0.2.")
+    ] = False,
     tokens: Annotated[float, _training(help="Tokens for every parameter.")] = 20.0,
     batch: Annotated[int, _training(min=1, help="Windows of text a step.")] = 32,
     precision: Annotated[str, _training(help="Of products of matrices: float32, tf32 (CUDA) or bf16.")] = "float32",
@@ -94,6 +97,7 @@ def scale(
             seeds=seeds,
             seed=seed,
             rates=numbers("--lr", lr, "1e-3,2e-3"),
+            per_width=per_width,
             tokens=tokens,
             vocabulary=vocabulary,
             context=context,

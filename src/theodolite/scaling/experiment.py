@@ -23,7 +23,8 @@ _LOOKS = 20  # at the members, equally far apart
 
 @dataclass(frozen=True)
 class Experiment:
-    """`tokens` a parameter, of every network of a size alike; a rate is constant through training."""
+    """`tokens` a parameter, of every network of a size alike; a rate is constant through training, and where rates are
+    `per_width` that number over the shape's width, so that one number serves wide and narrow networks."""
 
     net: Net
     task: Text
@@ -37,6 +38,7 @@ class Experiment:
     precision: str = "float32"
     shape: Mapping[str, Any] = field(default_factory=dict)
     within: float = WITHIN
+    per_width: bool = False
 
     def __post_init__(self) -> None:
         for name in ("sizes", "depths", "seeds", "rates"):
@@ -71,7 +73,7 @@ class Experiment:
                     self.task,
                     schedule=schedule,
                     rule=Rule(),
-                    rates=[Rates(rate, 0.0) for rate in self.rates],
+                    rates=[Rates(rate / (shape.width if self.per_width else 1), 0.0) for rate in self.rates],
                     seeds=self.seeds,
                     shape=shape.arguments,
                     precision=self.precision,

@@ -63,6 +63,7 @@ def scale(
     seeds: int = 4,
     seed: int = 0,
     rates: Sequence[float] = RATES,
+    per_width: bool = False,
     tokens: float = 20.0,
     vocabulary: int = 256,
     context: int = 128,
@@ -84,6 +85,7 @@ def scale(
         depths: layers; a depth that has no shape of a size is left out, and said
         seeds: networks for every shape and rate, with the seeds from `seed` on
         rates: learning rates, of which each shape has its best
+        per_width: whether rates are divided by the shape's width, such as 0.1, 0.2
         tokens: a parameter, the same for all shapes of a size
         vocabulary: 256 for bytes, or more for pieces of words
         context: symbols a network sees
@@ -119,6 +121,7 @@ def scale(
         precision,
         shape or {},
         within,
+        per_width,
     )
     planned, device = experiment.plan(), resolve_device(running.device)
     if running.chunk is None and (chunk := planned.chunk(device)) is not None:
@@ -157,6 +160,7 @@ def scale(
             "net": str(net),
             "seeds": seeds,
             "rates": list(rates),
+            "rates_per_width": per_width,
             "tokens_per_parameter": tokens,
             "batch": batch,
             "precision": precision,

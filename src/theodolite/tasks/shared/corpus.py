@@ -34,7 +34,7 @@ class Corpus:
 
 def read_corpus(where: str) -> Corpus:
     """The text of a file, of all text files under a folder, or of the Python library (`python`)."""
-    paths = _files(where)
+    paths = files_of(where)
     state = tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths)
     if not any(size for _, size, _ in state):
         raise BadInput(f"there is no text in '{where}': give a file or a folder that holds some, or '{PYTHON}'")
@@ -43,7 +43,7 @@ def read_corpus(where: str) -> Corpus:
     return _read(where, state)
 
 
-def _files(where: str) -> list[Path]:
+def files_of(where: str) -> list[Path]:
     if where == PYTHON:
         root = Path(sysconfig.get_path("stdlib"))
         return [path for path in sorted(root.rglob("*.py")) if not _APART & set(path.relative_to(root).parts)]

@@ -1,0 +1,48 @@
+"""The rule of T9 on losses that are made up: it tells both regimes and a line from their absence."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from theodolite.claims.contract import claims
+from theodolite.claims.tensors.t9_regimes import SIZES
+from theodolite.lab.cell import Cell, Row
+
+
+def study(best_depth, noise=0.002, bend=0.04):
+    """Losses of a parabola in ln depth about the best depth of every size."""
+    generator = np.random.default_rng(0)
+    rows = []
+    for size in SIZES:
+        points = []
+        for depth in size.depths:
+            width = round(math.sqrt(size.parameters / (12 * depth)))
+            mean = 2 + bend * math.log(depth / best_depth(size.parameters)) ** 2
+            seeds = (mean + noise * generator.standard_normal(4)).tolist()
+            points.append({"depth": depth, "width": width, "seeds": seeds})
+        rows.append(Row(Cell("depth-against-width", {}), {"size": size.parameters, "points": points}, None, {}))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("best_depth", "expected"),
+    [
+        (lambda size: 2 * (size / 30_000) ** 0.35, "holds"),
+        (lambda size: 6 * (size / 30_000) ** -0.2, "fails"),  # larger networks are best at less depth
+        (lambda size: 1, "fails"),  # one regime alone
+        (lambda size: 1000, "fails"),
+    ],
+)
+def test_the_rule_follows_the_valleys(best_depth, expected):
+    assert claims["T9"].at("full").decide(study(best_depth)).outcome == expected
+
+
+def test_noise_decides_nothing():
+    assert claims["T9"].at("full").decide(study(lambda size: 3, noise=0.5)).outcome == "undecided"
+
+
+def test_every_shape_is_as_wide_as_the_rule_says():
+    assert all(math.sqrt(size.parameters / (12 * depth)) >= 16 for size in SIZES for depth in size.depths)
