@@ -6,8 +6,9 @@ what an architecture can compute, `signal` what the gradient says before trainin
 strongly a network ties two groups of inputs together, exactly where it is polynomial, and `verify` checks a certificate
 of it; `degree` asks which degree a block should have, `fixed_points` what iterating a map comes to. `advise` says which
 depth, width and heads fit a budget. `discover` finds which variables enter which constituent function of data or a
-black box; `CompositionalRegressor` and `CompositionalClassifier` are the networks of that graph as scikit-learn
-estimators. `check_claims` puts the sources' theorems beside measurements and `reproduce` published figures beside ours.
+black box, and `predict` uses the network that it left; `CompositionalRegressor` and `CompositionalClassifier` do both
+as scikit-learn estimators. `check_claims` puts the sources' theorems beside measurements and `reproduce` published
+figures beside ours.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from theodolite.partition import Partition as Partition
 from theodolite.scaling.scale import scale as scale
 from theodolite.structure.classifier import CompositionalClassifier as CompositionalClassifier
 from theodolite.structure.discover import discover as discover
+from theodolite.structure.predictions import predict as predict
 from theodolite.structure.regressor import CompositionalRegressor as CompositionalRegressor
 from theodolite.surveys.run import survey as survey
 from theodolite.tasks.contract import list_tasks as list_tasks

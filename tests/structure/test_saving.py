@@ -8,16 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
+from theodolite.structure.discover import discover
 from theodolite.structure.fit.effort import EFFORTS
 from theodolite.structure.fit.fitting import fit
+from theodolite.structure.onnx_file import onnx_bytes
+from theodolite.structure.predictions import predict
 from theodolite.structure.result import Discovery
 from theodolite.structure.saving import FILES, check_folder, load_model, save
+
+from .onnx_by_hand import run
 
 GRAPH = CompositionalGraph(("a", "b", "c"), (Node("h", ("a", "b")), Node("y", ("h", "c"), "product")))
 POINTS = np.random.default_rng(1).normal(size=(40, 3))
@@ -45,6 +51,51 @@ def test_the_network_read_back_predicts_the_same_to_the_last_bit(found: Discover
     document = json.loads((tmp_path / "new" / "discovery.json").read_text())
     assert document["dense_test_error"] is None, "infinities are no JSON"
     assert {(edge["from"], edge["to"]) for edge in document["edges"]} == set(GRAPH.edges)
+
+
+def test_the_onnx_file_computes_what_the_network_does(tmp_path: Path) -> None:
+    """Products, sums, several groups of a stage and columns that are not used; by another reader of the format."""
+    graph = CompositionalGraph(
+        ("a", "b", "c", "d"),
+        (
+            *(Node("u", ("a", "b")), Node("v", ("c",)), Node("p", ("a", "c"), "product")),
+            *(Node("s", ("u", "v", "p"), "sum"), Node("y", ("s", "a", "b"))),
+        ),
+    )
+    draw = np.random.default_rng(2)
+    x = draw.normal(3, 2, size=(40, 4))
+    effort = replace(EFFORTS["quick"], descent=5, polish=3, width=3)
+    model = fit(graph, x, x[:, 0] * x[:, 1], draw, effort=effort)
+    np.testing.assert_allclose(run(onnx_bytes(model), x), model.predict(x), rtol=1e-9)
+    deep = fit(graph, x, x[:, 0] * x[:, 1], draw, effort=effort, depth=2)
+    np.testing.assert_allclose(run(onnx_bytes(deep), x[:3]), deep.predict(x[:3]), rtol=1e-9)
+    with pytest.raises(BadInput, match="'gelu' units cannot be written as ONNX"):
+        onnx_bytes(replace(model, activation="gelu"))
+
+
+def test_a_saved_network_predicts_new_tables_with_intervals_and_names_strange_rows(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    frame = pd.DataFrame(draw.uniform(0, 1, (200, 2)), columns=["a", "b"]).assign(kind=draw.choice(["u", "v"], 200))
+    frame["y"] = frame["a"] + (frame["kind"] == "v") + 0.1 * draw.normal(size=200)
+    found = discover(frame, "y", effort="quick", boosting=False)
+    save(found, tmp_path)
+    new = pd.DataFrame({"kind": ["v", "u", "w"], "b": 0.5, "a": [0.5, 0.25, 3.0]}, index=[7, 8, 9])
+    told = predict(tmp_path, new)
+    np.testing.assert_array_equal(told.value, found.predict(new).value)
+    assert told.value[:2] == pytest.approx([1.5, 0.25], abs=0.15)
+    assert np.all((told.low < told.value) & (told.value < told.high))
+    assert list(told.to_frame().index) == [7, 8, 9]
+    assert list(told.to_frame().columns) == ["y", "y low", "y high"]
+    assert any(note.startswith("1 of 3 rows have a 'kind' such as 'w'") for note in told.notes)
+    assert any(note.startswith("1 of 3 rows have a 'a' outside") for note in told.notes)
+    (tmp_path / "new").mkdir()
+    new.to_csv(tmp_path / "new" / "rows.csv", index=False)
+    again = predict(tmp_path, tmp_path / "new" / "rows.csv", coverage=0.5)
+    np.testing.assert_array_equal(again.value, told.value)
+    assert np.all(again.high - again.low < told.high - told.low)
+    assert 0.7 < found.details["prediction_interval"]["share_of_test_rows"] <= 1
+    with pytest.raises(BadInput, match="no column is called 'b'"):
+        predict(tmp_path, new.drop(columns="b"))
 
 
 def test_an_earlier_discovery_is_written_over_and_leaves_nothing_behind(found: Discovery, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from theodolite.cli import (
     fixed_points,
     learn,
     listing,
+    predict,
     rank,
     reproduce,
     runs,
@@ -41,6 +42,7 @@ app = typer.Typer(
 app.command("survey")(survey.survey)
 app.command("advise")(advise.advise)
 app.command("discover")(discover.discover)
+app.command("predict")(predict.predict)
 app.command("rank")(rank.rank)
 app.command("verify")(verify.verify)
 app.command("degree")(degree.degree)

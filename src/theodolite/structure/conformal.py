@@ -9,8 +9,10 @@ from numpy.typing import ArrayLike
 
 from theodolite.errors import BadInput
 
+COVERAGE = 0.9
 
-def half_width(residuals: ArrayLike, coverage: float = 0.9) -> float:
+
+def half_width(residuals: ArrayLike, coverage: float = COVERAGE) -> float:
     """The ⌈(n + 1) · coverage⌉-th smallest of n absolute errors: exchangeable rows lie within it at least so often
     (Vovk, Gammerman and Shafer 2005). Infinite where n are too few for such a coverage.
 

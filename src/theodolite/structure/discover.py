@@ -15,6 +15,7 @@ from theodolite.graphs import CompositionalGraph
 from theodolite.nets.from_file import named_in_file
 from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.structure.boosting import boosting_error
+from theodolite.structure.conformal import COVERAGE, half_width
 from theodolite.structure.data.black_box import CallableSource
 from theodolite.structure.data.coding import learn_coding
 from theodolite.structure.data.source import Array, Hurried, OutOfTime
@@ -212,6 +213,10 @@ def _judged(
         work.report(0, 1, "gradient boosting")
         boosted = boosting_error(train.x, train.y, test.x, test.y, work.seed)
     graph = _output_named(asked.dense.graph if asked.chosen is None else asked.chosen.graph, train.target)
+    assert asked.model.held_out is not None
+    residuals = np.abs(asked.model.held_out - train.y)
+    width = half_width(residuals)
+    covered = float(np.mean(np.abs(asked.model.predict(test.x) - test.y) <= width))
     best = chosen or next((trial.found for trial in trials), None)
     heard = [*details.pop("notes"), *asked.notes, *(best.notes if best is not None else ())]
     confirmed = {key: value for key, value in asked.to_json().items() if key not in ("abstained", "reason", "seconds")}
@@ -227,11 +232,13 @@ def _judged(
         dense_test_error=float(np.mean(losses["dense"])),
         boosting_test_error=boosted,
         model=replace(asked.model, graph=_output_named(asked.model.graph, train.target)),
+        residuals=residuals,
         details={
             "rows": {"train": len(train.y), "test": len(test.y)},
             "error_intervals": {
                 name: list(percentile_interval(resampled_means(loss, work.generator))) for name, loss in losses.items()
             },
+            "prediction_interval": {"coverage": COVERAGE, "half_width": width, "share_of_test_rows": covered},
             **confirmed,
             **details,
             "notes": list(dict.fromkeys(heard)),

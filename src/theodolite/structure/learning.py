@@ -98,7 +98,7 @@ def learn(rows: Array, targets: Array, names: Sequence[str], settings: Settings)
     model = fit(graph, rows, targets, settings.generator, effort=work, seconds=settings.seconds)
     sure = dict.fromkeys(graph.edges, 1.0)
     found = _discovery(Found(graph, sure, {}), model, False, "the graph was given", {}, began)
-    return Learnt(found, model, _unseen(model))
+    return Learnt(found, model, unseen_by(model))
 
 
 def generator_of(random_state: Any) -> np.random.Generator:
@@ -157,7 +157,7 @@ def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Setti
     dense = Found(asked.dense.graph, {}, asked.trials[0].found.pairs if asked.trials else {})
     notes += asked.notes
     details = {"rows": len(rows), **_details(asked), "notes": notes}
-    trees, unseen = None, _unseen(asked.model)
+    trees, unseen = None, unseen_by(asked.model)
     if settings.boosting and len(rows) >= SEARCH_ROWS and np.ptp(targets) > 0:
         other, of_trees = held_out_by_boosting(rows, targets, int(settings.generator.integers(2**31)))
         losses = (of_trees - targets) ** 2
@@ -172,7 +172,8 @@ def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Setti
     return Learnt(found, asked.model, unseen, trees)
 
 
-def _unseen(model: Fitted) -> Array:
+def unseen_by(model: Fitted) -> Array:
+    """The training rows as predicted by networks that did not see them."""
     assert model.held_out is not None
     return model.held_out
 

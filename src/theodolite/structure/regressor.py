@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from theodolite.structure.learning import (
     new_columns,
     refuse,
     training_columns,
+    unseen_by,
 )
 
 Array = NDArray[np.float64]
@@ -68,11 +70,11 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
         except BadInput as error:
             raise error if isinstance(error, ValueError) else BadData(str(error)) from error
         self.learnt_, self.coding_ = learnt, coding
-        found = learnt.discovery
+        found = replace(learnt.discovery, coding=coding, residuals=np.abs(targets - unseen_by(learnt.model)))
         self.discovery_, self.model_, self.predictor_ = found, learnt.model, learnt.found
         self.graph_, self.abstained_, self.reason_ = found.graph, found.abstained, found.reason
         self.confidence_ = dict(found.confidence)
-        self._residuals = np.sort(np.abs(targets - learnt.held_out))
+        self._residuals = np.abs(targets - learnt.held_out)
         return self
 
     def predict(self, X: Any) -> Array:

@@ -15,6 +15,7 @@ from theodolite.graphs import CompositionalGraph
 if TYPE_CHECKING:
     from theodolite.structure.data.coding import Coding
     from theodolite.structure.fit.fitting import Fitted
+    from theodolite.structure.predictions import Predictions, Predictor
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,22 @@ class Discovery:
     model: Fitted | None = field(repr=False)
     details: Mapping[str, Any] = field(default_factory=dict)  # rows, noise, seconds, candidates, parameters, seed
     coding: Coding | None = field(default=None, repr=False)  # how the columns of a table became numbers
+    residuals: NDArray[np.float64] | None = field(default=None, repr=False)  # of training rows the network has not seen
 
-    def predict(self, data: Any) -> NDArray[np.float64]:
-        """The network's value of every row of a table (a path, a data frame, an array of its variables)."""
+    def predict(self, data: Any, coverage: float = 0.9) -> Predictions:
+        """The network's value of every row of a table (a path, a data frame, an array of its variables), with an
+        interval that holds this share of the targets."""
+        return self.predictor().predict(data, coverage=coverage)
+
+    def predictor(self) -> Predictor:
+        from theodolite.structure.data.coding import plain_coding
+        from theodolite.structure.predictions import Predictor
+
         if self.model is None:
-            raise BadInput("no network was fitted (fit=False, --graph-only): fit one to predict")
-        if self.coding is None:
-            return self.model.predict(data)
-        from theodolite.structure.data.tables import read_columns
-
-        return self.model.predict(self.coding.encode(read_columns(data, names=self.coding.names)))
+            raise BadInput("no network was fitted (--graph-only, fit=False): fit one to predict")
+        coding = self.coding or plain_coding(self.graph.variables, self.model.centre)
+        unseen = np.empty(0) if self.residuals is None else self.residuals
+        return Predictor(self.model, coding, self.target, unseen)
 
     def to_json(self) -> dict[str, Any]:
         return {

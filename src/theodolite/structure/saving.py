@@ -13,15 +13,19 @@ import torch
 
 from theodolite.errors import BadInput
 from theodolite.files import OutputFolder
-from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
+from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint, write_whole
 from theodolite.measurement import finite
+from theodolite.structure.data.coding import Coding
 from theodolite.structure.fit.fitting import Fitted
+from theodolite.structure.onnx_file import onnx_bytes
+from theodolite.structure.predictions import Predictor
 from theodolite.structure.result import Discovery
 
-GRAPH, MODEL, DISCOVERY = "graph.json", "model.safetensors", "discovery.json"
+GRAPH, MODEL, ONNX, DISCOVERY = "graph.json", "model.safetensors", "model.onnx", "discovery.json"
 DRAWING, REPORT = "graph.svg", "report.html"
-FILES = (GRAPH, DRAWING, MODEL, REPORT, DISCOVERY)
-_FORMAT = "theodolite network of a graph, 1"
+FILES = (GRAPH, DRAWING, MODEL, ONNX, REPORT, DISCOVERY)
+_FORMAT = "theodolite network of a graph, 2"
+_RESIDUALS = "residuals"
 _NUMBERS = ("offset", "spread")
 
 
@@ -51,32 +55,48 @@ def save(found: Discovery, folder: str | Path, pages: Mapping[str, str] | None =
     written = [output.write(GRAPH, _text(found.graph.to_json()))]
     written += [output.write(name, text) for name, text in (pages or {}).items()]
     if found.model is not None:
-        written.append(save_model(found.model, output.file(MODEL)))
+        written.append(save_predictor(found.predictor(), output.file(MODEL)))
+        write_whole(output.file(ONNX), onnx_bytes(found.model))
+        written.append(output.file(ONNX))
     return [*written, output.write(DISCOVERY, _text(finite(found.to_json())))]
 
 
-def save_model(model: Fitted, path: str | Path) -> Path:
-    """Weights and scales as a safetensors file, the graph and the shape in its metadata."""
-    arrays, document = model.state()
+def save_predictor(predictor: Predictor, path: str | Path) -> Path:
+    """Weights, scales and errors as a safetensors file; the graph, the shape and the columns in its metadata."""
+    arrays, document = predictor.model.state()
+    arrays = {**arrays, _RESIDUALS: predictor.residuals}
     tensors = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
-    write_checkpoint(path, tensors, {"format": _FORMAT, "model": json.dumps(document, allow_nan=False)})
+    table = {"target": predictor.target, "coding": predictor.coding.to_json()}
+    text = {"model": json.dumps(document, allow_nan=False), "table": json.dumps(table, allow_nan=False)}
+    write_checkpoint(path, tensors, {"format": _FORMAT, **text})
     return Path(path)
 
 
 def load_model(folder: str | Path) -> Fitted:
     """The network that `save` left in a folder, or a file of it; nothing in it is ever run."""
+    return load_predictor(folder).model
+
+
+def load_predictor(folder: str | Path) -> Predictor:
+    """The network with what a new table needs, likewise."""
     path = Path(folder) / MODEL if Path(folder).is_dir() else Path(folder)
     if not path.is_file():
         raise BadInput(f"there is no '{path}': give a folder that 'theodolite discover --out' wrote")
     tensors, metadata = read_checkpoint(path)
     try:
-        document = json.loads(metadata["model"]) if metadata.get("format") == _FORMAT else None
-        if not isinstance(document, dict):
+        if metadata.get("format") != _FORMAT:
+            raise BadInput("it is of another kind")
+        document, table = json.loads(metadata["model"]), json.loads(metadata["table"])
+        if not isinstance(document, dict) or not isinstance(table, dict):
             raise BadInput("it is of another kind")
         for name in _NUMBERS:
             if not isinstance(document[name], int | float) or not math.isfinite(document[name]):
                 raise BadInput(f"its {name} is {document[name]!r} and no finite number")
-        return Fitted.from_state({name: tensor.numpy() for name, tensor in tensors.items()}, document)
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        model, coding = Fitted.from_state(arrays, document), Coding.from_json(table["coding"])
+        if coding.variables != model.graph.variables:
+            raise BadInput("its columns are not the variables of its graph")
+        return Predictor(model, coding, str(table["target"]), arrays[_RESIDUALS])
     except (BadInput, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise BadInput(f"'{path}' is no network that discover wrote ({error}): give another") from error
 

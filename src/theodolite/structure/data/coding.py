@@ -26,13 +26,15 @@ class ColumnCoding:
     """How one column becomes a number: as it stands, as days since 1970, or by the number of its category.
 
     `other` is the number of a category that is not listed; `gap` stands where there is no value, which `flag` tells
-    by a variable of its own, the column's name and “missing”.
+    by a variable of its own, the column's name and “missing”; `low` and `high` are the ends of what was learnt from.
     """
 
     name: str
     kind: Literal["number", "category", "date"]
     gap: float
     flag: bool = False
+    low: float = 0.0
+    high: float = 0.0
     categories: Mapping[str, float] = field(default_factory=dict)
     other: float = 0.0
 
@@ -48,8 +50,9 @@ class ColumnCoding:
         return np.array([float(word is None) for word in column.labels()])
 
     def to_json(self) -> dict[str, Any]:
-        named = {"categories": dict(self.categories), "other": self.other} if self.kind == "category" else {}
-        return {"name": self.name, "kind": self.kind, "gap": self.gap, "flag": self.flag, **named}
+        words = {"categories": dict(self.categories), "other": self.other}
+        ends = {"flag": self.flag, "low": self.low, "high": self.high}
+        return {"name": self.name, "kind": self.kind, "gap": self.gap, **(words if self.kind == "category" else ends)}
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,16 @@ class Coding:
         gaps = {column.name: int(np.isnan(column.numbers).sum()) for column in columns}
         return tuple(
             _note(one, gaps[one.name]) for one in self.columns if one.kind != "number" or gaps.get(one.name, 0)
+        )
+
+    def unlike(self, columns: Sequence[Column]) -> tuple[str, ...]:
+        """How many of these rows are unlike any that was learnt from, and in what, a sentence a column."""
+        by_name = {column.name: column for column in columns}
+        return tuple(
+            f"{count:,} of {len(by_name[one.name].numbers):,} rows have a '{one.name}' {what}: no row learnt from has."
+            for one in self.columns
+            for count, what in [_strange(one, by_name[one.name])]
+            if count
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -131,7 +144,16 @@ def learn_coding(columns: Sequence[Column], y: Array) -> Coding:
         flag = flag and gaps.tobytes() not in seen  # columns that miss together need one flag
         if flag:
             seen.add(gaps.tobytes())
-        coded.append(ColumnCoding(column.name, column.kind, float(np.median(known)) if len(known) else 0.0, flag))
+        middle, low, high = (float(f(known)) if len(known) else 0.0 for f in (np.median, np.min, np.max))
+        coded.append(ColumnCoding(column.name, column.kind, middle, flag, low, high))
+    return Coding(tuple(coded))
+
+
+def plain_coding(names: Sequence[str], middle: Array) -> Coding:
+    """Of columns that are numbers without gaps, anywhere: what a black box reads."""
+    ends = np.finfo(np.float64).max
+    kind: Literal["number"] = "number"
+    coded = [ColumnCoding(name, kind, float(m), False, -ends, ends) for name, m in zip(names, middle, strict=True)]
     return Coding(tuple(coded))
 
 
@@ -146,7 +168,7 @@ def _categories(column: Column, y: Array) -> ColumnCoding:
     if column.order:
         numbers = {word: float(place) for place, word in enumerate(column.order)}
         middle = float(np.median(list(numbers.values())))
-        return ColumnCoding(column.name, "category", middle, False, numbers, middle)
+        return ColumnCoding(column.name, "category", middle, categories=numbers, other=middle)
     words = column.labels()
     kept = list(frequent(column))
     rare = np.array([word not in kept for word in words])
@@ -158,7 +180,8 @@ def _categories(column: Column, y: Array) -> ColumnCoding:
         known = {word: float(y[rows].mean()) for word, rows in own.items()}
         other = float(y[rare].mean() if rare.sum() >= LEAST else y.mean())
     gap = known.pop(None, other)
-    return ColumnCoding(column.name, "category", gap, False, {f"{word}": n for word, n in known.items()}, other)
+    words_of = {f"{word}": number for word, number in known.items()}
+    return ColumnCoding(column.name, "category", gap, categories=words_of, other=other)
 
 
 def _note(one: ColumnCoding, gaps: int) -> str:
@@ -175,6 +198,14 @@ def _note(one: ColumnCoding, gaps: int) -> str:
     return f"{name}: {filled}."
 
 
+def _strange(one: ColumnCoding, column: Column) -> tuple[int, str]:
+    if one.kind == "category":
+        strange = [word for word in column.labels() if word is not None and word not in one.categories]
+        return len(strange), f"such as {strange[0]!r}" if strange else ""
+    outside = (column.numbers < one.low) | (column.numbers > one.high)
+    return int(outside.sum()), f"outside {one.low:.4g} to {one.high:.4g}"
+
+
 def _finite(one: ColumnCoding) -> bool:
-    values = [one.gap, one.other, *one.categories.values()]
+    values = [one.gap, one.other, one.low, one.high, *one.categories.values()]
     return all(isinstance(value, int | float) and np.isfinite(value) for value in values)
