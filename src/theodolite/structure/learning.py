@@ -55,7 +55,7 @@ class Learnt:
     @property
     def found(self) -> str:
         """What predicts: “graph”, “dense” or “boosting”."""
-        return "boosting" if self.trees is not None else "dense" if self.discovery.abstained else "graph"
+        return "boosting" if self.trees is not None else "dense" if self.model.graph.is_dense else "graph"
 
     def predict(self, rows: Array) -> Array:
         return self.model.predict(rows) if self.trees is None else self.trees.predict(rows)
