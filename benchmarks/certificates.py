@@ -3,6 +3,7 @@
     python benchmarks/certificates.py --largest 2000                      ranks of the table, a part at most this large
     python benchmarks/certificates.py --largest 12000 --device cuda       the rest
     python benchmarks/certificates.py --growth                            premises of the theorem on growth
+    python benchmarks/certificates.py --grouped                           shared keys and values, and latent ones
 
 A row of the table of ranks becomes a certificate part by part, which is verified before it is written; what is in the
 file is kept and not made again. `--list` says what is missing. `theodolite verify benchmarks/certificates` checks all.
@@ -14,7 +15,7 @@ import argparse
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,30 @@ from theodolite.claims.tensors.graded_certificate import graded_certificate, ver
 from theodolite.claims.tensors.graded_rank import graded_rank
 from theodolite.claims.tensors.growth_certificate import growth_certificate, verify_growth
 from theodolite.errors import CertificateRefused
+from theodolite.instruments.rank.certificate import verify
 from theodolite.instruments.rank.document import read
+from theodolite.instruments.rank.separation import separation_rank
 from theodolite.measurement import canonical
 from theodolite.theory.attention_growth import base_depth
+from theodolite.theory.heads import heads_cap
 
 HERE = Path(__file__).parent
 TABLE = HERE / "results" / "exact-rank-nvidia-h200-2026-11-15.json"
 RANKS, GROWTH = HERE / "certificates" / "exact-rank.jsonl", HERE / "certificates" / "growth.jsonl"
 TRIES = 3  # draws; modulo p near 2²³ the first is regular but for a chance of about 2·degree·rank/p
+OWN_NET, OWN = HERE / "grouped_attention.py", HERE / "grouped-attention.jsonl"
 
 # width, heads, attention width, base: the shapes that docs/exact-rank.md and claims T5 and T10 name
 GROWING = [(d, 1, d, base_depth(d)) for d in (2, 3, 4, 5, 6, 7, 8)]
 GROWING += [(4, 2, 2, 2), (4, 4, 1, 2), (8, 2, 4, 2), (8, 4, 2, 2), (8, 8, 1, 3), (16, 1, 16, 3)]
+
+# width, heads, groups of shared keys and values, their width, latent: those of docs/exact-rank.md
+GROUPED = [
+    *((3, 6, 3, 1, None), (3, 2, 1, 2, None), (3, 4, 2, 2, None), (3, 3, 3, 2, 2)),
+    *((4, 2, 1, 2, None), (4, 4, 1, 2, None), (4, 8, 2, 2, None), (4, 6, 3, 2, None), (4, 8, 4, 1, None)),
+    *((4, 2, 1, 3, None), (4, 4, 4, 2, 2), (4, 4, 4, 2, 3), (4, 4, 2, 2, 3)),
+    *((5, 6, 3, 2, None), (5, 4, 2, 2, None), (5, 2, 1, 3, None), (5, 6, 6, 2, 3)),
+]
 
 log = logging.getLogger("certificates")
 Shape = dict[str, Any]
@@ -96,7 +109,22 @@ def growth() -> None:
             append(GROWTH, document)
 
 
-def append(path: Path, document: dict[str, Any]) -> None:
+def grouped() -> None:
+    """Of a net in a file, so that `verify` needs the file; all of them are written anew."""
+    net = f"{OWN_NET}:GroupedAttention"
+    OWN.unlink(missing_ok=True)
+    for width, heads, groups, inner, latent in GROUPED:
+        shape = {"width": width, "heads": heads, "groups": groups, "inner": inner, "latent": latent}
+        found = separation_rank(net, repeats=1, certificate=True, tokens=2 * width, features=width, **shape)
+        cap = heads_cap(2, width, heads, inner, key_value_heads=groups, latent=latent)
+        if found.certificate is None:
+            raise CertificateRefused(f"{shape} has no regular minor: draw anew")
+        verified = verify(found.certificate, net)
+        append(OWN, found.certificate)
+        log.info("%s  ≥ %d, cap %d  %.1f s", shape, verified.lower_bound, cap, verified.seconds)
+
+
+def append(path: Path, document: Mapping[str, Any]) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(canonical(document) + "\n")
 
@@ -107,11 +135,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--grouped", action="store_true")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     if options.growth:
         growth()
+    elif options.grouped:
+        grouped()
     else:
         ranks(options.largest, options.seconds, options.device, options.list)
 

@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 import torch
+from benchmarks.certificates import GROUPED, OWN, OWN_NET
+from benchmarks.grouped_attention import GroupedAttention
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
 
 from tests.each import each
 from theodolite.errors import OutsideDomain
 from theodolite.field import Modulus, eliminate
+from theodolite.instruments.rank.certificate import verify
+from theodolite.instruments.rank.document import read
 from theodolite.instruments.rank.separation import separation_rank
 from theodolite.theory.cap import attention_cap
 from theodolite.theory.heads import Reading, _staircase, graded_heads_cap, heads_cap, heads_that_see_all
@@ -84,28 +87,6 @@ def test_measured_ranks_equal_the_cap(depth: int, width: int, heads: int, inner:
     assert separation_rank("self-attention", repeats=1, **shape).rank == heads_cap(depth, width, heads, inner)
 
 
-class Grouped(nn.Module):
-    """Two layers whose heads share keys and values in groups; with `latent`, keys and values of that many numbers."""
-
-    def __init__(self, width: int, heads: int, groups: int, inner: int, latent: int | None = None) -> None:
-        super().__init__()
-        self.groups, self.inner = groups, inner
-        maps = [(width, latent)] if latent else []
-        maps += [(width, heads * inner), *[(latent or width, groups * inner)] * 2, (heads * inner, width)]
-        self.layers = nn.ModuleList(nn.ModuleList(nn.Linear(*sizes, bias=False) for sizes in maps) for _ in range(2))
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, tokens, _ = x.shape
-        for layer in self.layers:
-            *down, query, key, value, out = layer  # type: ignore[misc]
-            source = down[0](x) if down else x
-            queries = query(x).view(batch, tokens, self.groups, -1, self.inner)
-            keys, values = (one(source).view(batch, tokens, self.groups, self.inner) for one in (key, value))
-            blocks = torch.einsum("bngi,bngj->bgij", keys, values)
-            x = out(torch.einsum("bngri,bgij->bngrj", queries, blocks).reshape(batch, tokens, -1))
-        return x
-
-
 # (width, heads, groups, inner, latent): one group, two, as many as heads; more queries than fill the width; latents.
 _GROUPED = [
     *((3, 6, 3, 1, None), (3, 6, 6, 1, None), (4, 2, 1, 2, None), (4, 4, 1, 2, None), (4, 8, 2, 2, None)),
@@ -118,8 +99,20 @@ def test_shared_keys_and_values_bound_what_is_read(
     width: int, heads: int, groups: int, inner: int, latent: int | None
 ) -> None:
     shape: dict[str, Any] = {"width": width, "heads": heads, "groups": groups, "inner": inner, "latent": latent}
-    found = separation_rank(Grouped, repeats=1, tokens=2 * width, features=width, **shape)
+    found = separation_rank(GroupedAttention, repeats=1, tokens=2 * width, features=width, **shape)
     assert found.rank == heads_cap(2, width, heads, inner, key_value_heads=groups, latent=latent)
+
+
+def test_every_shared_or_latent_shape_has_a_certificate_of_its_cap() -> None:
+    documents = read(OWN)
+    assert len(documents) == len(GROUPED) == 17
+    for document, (width, heads, groups, inner, latent) in zip(documents, GROUPED, strict=True):
+        shape = {"width": width, "heads": heads, "groups": groups, "inner": inner} | (
+            {"latent": latent} if latent else {}
+        )
+        assert document["header"]["shape"] == {**shape, "tokens": 2 * width, "features": width}
+        assert document["header"]["rank"] == heads_cap(2, width, heads, inner, key_value_heads=groups, latent=latent)
+    assert verify(documents[0], f"{OWN_NET}:GroupedAttention").lower_bound == documents[0]["header"]["rank"]
 
 
 @given(st.integers(2, 5), st.integers(1, 5), st.integers(1, 8), st.integers(1, 5))
