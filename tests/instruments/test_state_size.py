@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from torch import nn
 
 from theodolite.errors import BadInput
-from theodolite.instruments.state_size import _Past, state_size
+from theodolite.instruments.state_past import Past
+from theodolite.instruments.state_size import state_size
 from theodolite.measurement import Measurement
 from theodolite.nets.load import blueprint, seeded
 from theodolite.nets.lstm import lstm
 from theodolite.nets.transformer import Transformer
+
+from .foreign_nets import RWKV, S4D, Attention, Mamba, RetNet, Stacked
 
 
 @pytest.mark.parametrize(("depth", "width"), [(1, 1), (1, 5), (2, 4), (3, 6)])
@@ -155,17 +160,33 @@ def test_a_module_at_hand_is_measured_as_it_is():
     assert found.diagnostics["net"] == "as it is"
     attention = state_size(Transformer(3, 2, width=8, heads=2), tokens=4, features=3)
     assert attention.value is None
-    assert attention.diagnostics["growth_per_token"] == 3
-    assert "at least 192 numbers, all that 64 tokens hold" in attention.diagnostics["reason"]
+    assert attention.diagnostics["growth_per_token"] is None
+    assert "at least 192 numbers, all that 64 tokens hold, and not resolved" in attention.diagnostics["reason"]
 
 
 class Words(nn.Module):
-    def __init__(self, vocab: int, outputs: int = 2) -> None:
+    def __init__(self, vocab: int, outputs: int = 2, hidden_size: int = 6, tokens: int = 8) -> None:
         super().__init__()
-        self.table = nn.Embedding(vocab, outputs)
+        self.table, self.places = nn.Embedding(vocab, hidden_size), nn.Embedding(tokens, hidden_size)
+        self.cell, self.read = nn.GRU(hidden_size, hidden_size, batch_first=True), nn.Linear(hidden_size, outputs)
 
     def forward(self, ids):
-        return self.table(ids)
+        return self.read(self.cell(self.table(ids) + self.places(torch.arange(ids.shape[1])))[0])
+
+
+class OneHot(nn.Module):
+    def __init__(self, vocab: int, outputs: int = 2) -> None:
+        super().__init__()
+        self.read = nn.Linear(vocab, outputs)
+
+    def forward(self, ids):
+        return self.read(nn.functional.one_hot(ids, self.read.in_features).to(self.read.weight.dtype).cumsum(1))
+
+
+def test_a_net_of_ids_is_measured_through_its_embedding():
+    """A GRU's hidden state, whatever stands before it; the table of places is not the one that reads ids."""
+    found = state_size(Words, vocab=5)
+    assert found.value == 6 == found.diagnostics["at_most"]
 
 
 class Fails(nn.Module):
@@ -176,7 +197,7 @@ class Fails(nn.Module):
 @pytest.mark.parametrize(
     ("net", "shape", "reason"),
     [
-        (Words, {}, "reads ids"),
+        (OneHot, {}, "no nn.Embedding"),
         ("mlp", {}, "reads a vector"),
         ("conv-circuit", {}, "power of two"),
         (Fails(), {"tokens": 4}, "only on Sundays"),
@@ -219,7 +240,7 @@ def test_rounding_is_never_counted(net, shape, carried):
 @pytest.mark.parametrize("tokens", [8, 16, 32])
 def test_rounding_is_not_counted_however_long_the_past(tokens):
     with seeded(0):
-        past = _Past(blueprint("delta-net", width=8, heads=4, depth=1), 0, 60.0)
+        past = Past(blueprint("delta-net", width=8, heads=4, depth=1), 0, 60.0)
         assert past.rank(tokens, 24, 256).rank == 4 * 2**2 + 3 * 7
 
 
@@ -234,13 +255,11 @@ def test_units_that_are_flat_leave_a_bound_from_below():
     assert smooth.diagnostics["resolved"]
 
 
-def test_a_state_that_still_grows_unresolved_has_no_number():
+def test_a_stack_without_end_has_no_bound_from_above():
     found = state_size("stack-rnn", width=8, cell=2, seconds=60)
-    sizes = list(found.diagnostics["sizes"].values())
-    assert sizes[-1] > sizes[-2]
-    assert found.value is None
+    assert found.diagnostics["at_least"] == max(found.diagnostics["sizes"].values()) > 32
     assert not found.diagnostics["resolved"]
-    assert f"at least {max(sizes)} numbers, and not resolved" in found.diagnostics["reason"]
+    assert found.diagnostics["at_most"] is None
 
 
 class Slow(nn.Module):
@@ -256,7 +275,7 @@ class Slow(nn.Module):
 def test_a_net_that_is_too_slow_is_given_up_with_what_is_known(monkeypatch):
     net = Slow()
     monkeypatch.setattr(Slow, "spent", 0.0)
-    monkeypatch.setattr("theodolite.instruments.state_size._clock", lambda: Slow.spent)
+    monkeypatch.setattr("theodolite.instruments.state_past._clock", lambda: Slow.spent)
     found = state_size(net, tokens=4, features=3, seconds=40.0)
     assert found.value is None
     assert "too slow to probe in 40 s" in found.diagnostics["reason"]
@@ -279,3 +298,76 @@ def test_the_measurement_can_be_stored_and_nothing_global_is_touched():
     again = Measurement.from_json(found.to_json())
     assert (again.quantity, again.value, again.diagnostics["sizes"]) == ("state size", 4, {"2": 4, "4": 4})
     assert found.diagnostics["tolerance"] > 0
+
+
+@pytest.mark.parametrize(
+    ("net", "shape", "carried"),
+    [
+        (S4D, {}, 8 * 4),
+        (S4D, {"d_model": 4, "d_state": 64}, 4 * 64),
+        (RetNet, {}, 2 * 4 * (4 - 1)),
+        (RWKV, {}, 8 + 8 + (8 - 1)),
+        (Mamba, {}, 8 * 4 + 3 * (4 - 1)),
+        (Stacked, {}, 3 * 2 * 8),
+        (Stacked, {"cell": "GRU", "num_layers": 2}, 2 * 8),
+        (Attention, {"window": 5}, (5 - 1) * (8 - 1)),
+    ],
+)
+def test_a_published_layer_never_grows_beyond_what_it_carries(net, shape, carried):
+    """However slowly it fills: 64 numbers a channel want 64 tokens, of which 32 look like growth without end."""
+    found = state_size(net, tokens=8, features=4, outputs=2, seconds=2.0, **shape)
+    told = found.diagnostics
+    assert not told["growth_per_token"]
+    assert 0.35 * carried < told["at_least"] <= carried
+    assert found.value == carried if told["resolved"] else told["at_most"] is None
+
+
+@pytest.mark.parametrize("shape", [{}, {"d_model": 16, "n_head": 4, "n_layer": 2}])
+def test_a_published_transformer_grows_beyond_its_weights(shape):
+    """Shown on a narrow copy, whose state passes the number of its weights."""
+    found = state_size(Attention, tokens=8, features=4, outputs=2, **shape)
+    assert found.value is None
+    assert found.diagnostics["growth_per_token"] == shape.get("d_model", 8) - 1
+    numbers, held = re.search(
+        r"([\d,]+) numbers after .* there are ([\d,]+) weights", found.diagnostics["reason"]
+    ).groups()
+    assert int(numbers.replace(",", "")) > int(held.replace(",", ""))
+
+
+def test_a_window_longer_than_the_first_look_is_no_growth():
+    found = state_size(Attention, tokens=8, features=4, outputs=2, window=300)
+    assert found.diagnostics["window"] == 299
+    assert found.value == found.diagnostics["at_most"] == 299 * (8 - 1)
+
+
+class Single(nn.Module):
+    """Single precision inside, whatever comes in: its rounding is no memory."""
+
+    def forward(self, x):
+        return (
+            torch.fft.irfft(torch.fft.rfft(x.float(), dim=1).conj().conj(), n=x.shape[1], dim=1).cumsum(1).to(x.dtype)
+        )
+
+
+def test_rounding_of_single_precision_is_not_counted():
+    found = state_size(Single(), tokens=8, features=3)
+    assert found.value == 3
+    assert "float32" in found.diagnostics["precision"]
+
+
+class FewPlaces(nn.Module):
+    """A table of positions that ends, as minGPT's."""
+
+    def __init__(self, features: int, outputs: int, block_size: int = 40) -> None:
+        super().__init__()
+        self.places, self.inner = nn.Parameter(torch.randn(block_size, features)), Attention(features, outputs)
+
+    def forward(self, x):
+        return self.inner(x + self.places[: x.shape[1]])
+
+
+def test_a_net_whose_positions_end_is_measured_up_to_there():
+    found = state_size(FewPlaces, tokens=8, features=4)
+    assert found.value is None
+    assert "takes no more than" in found.diagnostics["reason"]
+    assert found.diagnostics["at_least"] >= 7 * 8

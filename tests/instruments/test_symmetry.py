@@ -171,8 +171,31 @@ class Words(nn.Module):
 def test_nets_that_read_ids():
     assert equivariance(Words, "permutation", vocab=7, tokens=6, pool=True).diagnostics["holds"] is True
     assert equivariance(Words, "permutation", vocab=7, tokens=6).diagnostics["holds"] is False
-    with pytest.raises(NotApplicable, match="no zero"):
-        equivariance(Words, "time-shift", vocab=7, tokens=6)
+    assert equivariance(Words, "time-shift", vocab=7, tokens=6).diagnostics["holds"] is True, "by zero vectors"
+
+
+class InSingle(nn.Module):
+    """A cumulative sum in single precision, which weights and inputs of double precision do not change."""
+
+    def __init__(self, features: int, tokens: int) -> None:
+        super().__init__()
+        self.weight = torch.randn(features, 3, generator=torch.Generator().manual_seed(0))
+
+    def forward(self, x):
+        return x.cumsum(1) @ self.weight
+
+
+class InSingleInside(InSingle):
+    def forward(self, x):
+        return (x.float().cumsum(1) @ self.weight).to(x.dtype)
+
+
+@pytest.mark.parametrize(("net", "note"), [(InSingle, "does not run in float64"), (InSingleInside, "inside")])
+def test_rounding_of_single_precision_breaks_no_symmetry(net, note):
+    found = equivariance(net, "time-shift", tokens=6, features=4)
+    assert found.diagnostics["holds"] is True
+    assert note in found.diagnostics["precision"]
+    assert equivariance(net, "permutation", tokens=6, features=4).diagnostics["holds"] is False
 
 
 class Recurrent(nn.Module):

@@ -136,7 +136,7 @@ def _lines(result: RankResult, show: Any) -> list[tuple[str, str]]:
             ("by mean error", f"between {first} and {'?' if last is None else last}"),
             ("effective rank", f"{d['effective_rank']:.3g}"),
             ("held-out error", reached),
-            ("sampling", f"{d['points']} points a side, {d['inputs']} inputs, {d['dtype']}"),
+            ("sampling", f"{d['points']} points a side, {d['inputs']} inputs, {d.get('precision') or d['dtype']}"),
         ]
     if result.saturated:
         claim = "proven: equal to the cap"

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput, TheodoliteError
+from theodolite.instruments.precision import Precision, precision_of
+from theodolite.instruments.through_embedding import Fed
 from theodolite.measurement import seed_of
 from theodolite.nets.load import Blueprint, seeded
 
@@ -36,9 +38,18 @@ def random_net(
     return module.to(device)
 
 
+def trial_precision(plan: Blueprint, seed: int, device: torch.device, sites: int | None = None) -> Precision:
+    """What the net can be measured in, found on a first draw of it."""
+    sizes = None if sites is None else {"tokens": sites} if plan.kind == "sequence" else {"features": sites}
+    module = random_net(plan, seed, 0, device, sizes=sizes)
+    tokens = int(plan.shape["tokens"]) if plan.kind == "sequence" else features_of(plan, module)
+    generator = torch.Generator().manual_seed(seed_of(["precision", seed]))
+    return precision_of(module, draw_tokens(plan, module, 2, sites or tokens, generator, device))
+
+
 def features_of(plan: Blueprint, module: nn.Module) -> int:
     """Numbers per token, or in the vector; a registered net may choose them itself, as its width."""
-    own = getattr(module, "features", None) if plan.registered else None
+    own = getattr(module, "features", None) if plan.registered or isinstance(module, Fed) else None
     return int(own or plan.shape.get("features", 1))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from theodolite.lab.cell import Cell, Row
 from theodolite.report import Answer, Column, Figure, Panel, Series, Standing, Summary, Table
+from theodolite.statistics.laws import FEWEST
 from theodolite.surveys.answers import failed, failures
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
@@ -19,13 +20,15 @@ _FLAT, _STEEP = -0.25, -1.5  # slopes: above the first a symbol is felt at any l
 _MEANING = (
     "One token is changed and the output at the last token is compared, at random weights. The change is the median "
     "over places and inputs, relative to how much the output varies; its slope over the length n on logarithmic scales "
-    "is −1 if it falls like 1/n. Intervals are over draws of the weights, 95 %."
+    "is −1 if it falls like 1/n. A law is told where it foretells lengths held out of its fit: a power of the length, "
+    "an exponential, or neither. Intervals are over draws of the weights, 95 %."
 )
 _COLUMNS = (
     Column("net", "network", numeric=False),
     Column("slope", "exponent", "slope of log change over log length"),
     Column("interval", "95 % interval"),
     Column("reach", "reach", "tokens back that the output still depends on at all"),
+    Column("law", "law", "of the length: a power, exponential, a window; a dash if neither", False),
     Column("profile", "fall with distance", "flat, a power of the distance, exponential, or a window", False),
     Column("logits", "logit range", "largest difference of attention's logits for one query"),
     Column("predicted", "predicted", numeric=False),
@@ -68,23 +71,33 @@ class SensitivitySection(Section):
 
 
 def _standing(row: Row) -> Standing:
-    slope = row["value"]
-    if slope is None:
-        ends = row["diagnostics"]["reach"] is not None
-        return "no" if ends else "unknown"
-    if row["diagnostics"]["profile"].get("shape") == "exponential":
-        return "no"
-    return "yes" if slope > _FLAT else "no" if slope < _STEEP else "partly"
+    slope, diagnostics = row["value"], row["diagnostics"]
+    if slope is not None:
+        return "yes" if slope > _FLAT else "no" if slope < _STEEP else "partly"
+    if _law(row) is not None:
+        return "no"  # a window, or an exponential
+    if len(diagnostics["fitted_lengths"]) < FEWEST:
+        return "no" if diagnostics["reach"] is not None else "unknown"  # nothing but zeros, or rounding
+    left = diagnostics["curve"][-1]["change"] / diagnostics["curve"][0]["change"]
+    spans = diagnostics["curve"][-1]["tokens"] / diagnostics["curve"][0]["tokens"]
+    return "yes" if left > spans**_FLAT else "no" if left < spans**_STEEP else "partly"
+
+
+def _law(row: Row) -> str | None:
+    """Of the change over the length: one, or none."""
+    return row["diagnostics"].get("over_length", {}).get("shape")
 
 
 def _text(row: Row) -> str:
     diagnostics = row["diagnostics"]
     if row["value"] is None:
-        return diagnostics["no_slope"].removeprefix("the change is ")
-    half = diagnostics["profile"].get("half_life")
-    fades = f"; halves every {half:.2g} tokens" if half is not None else ""
+        told = diagnostics["no_slope"].removeprefix("the change is ").removeprefix("the change ")
+        if _law(row) is not None or len(diagnostics["fitted_lengths"]) < FEWEST:
+            return told
+        first, last = diagnostics["curve"][0], diagnostics["curve"][-1]
+        return f"{told}: {first['change']:.1g} at {first['tokens']}, {last['change']:.1g} at {last['tokens']} tokens"
     low, high = row["interval"]
-    return f"change ~ n^{row['value']:.2f} ({low:.2f} to {high:.2f}){fades}"
+    return f"change ~ n^{row['value']:.2f} ({low:.2f} to {high:.2f})"
 
 
 def _predicted(row: Row) -> str:
@@ -106,6 +119,7 @@ def _line(row: Row) -> dict[str, Any]:
         "slope": row["value"],
         "interval": "{:.2f} to {:.2f}".format(*row["interval"]) if row["interval"] else None,
         "reach": diagnostics["reach"],
+        "law": _law(row),
         "profile": diagnostics["profile"].get("shape"),
         "logits": diagnostics["logit_range"],
         "predicted": _predicted(row) or None,

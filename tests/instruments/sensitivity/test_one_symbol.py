@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -66,6 +67,9 @@ def leaky(x):
 
 def test_a_leaky_sum_forgets_half_with_every_token():
     found = sensitivity(leaky, lengths=SHORT, tokens=8, features=20)
+    assert found.value is None
+    assert found.diagnostics["over_length"]["shape"] == "exponential"
+    assert "halves every" in found.diagnostics["no_slope"]
     assert found.diagnostics["profile"]["shape"] == "exponential"
     assert found.diagnostics["profile"]["half_life"] == pytest.approx(1, rel=0.05)
     change = dict(zip(found.diagnostics["profile"]["distance"], found.diagnostics["profile"]["change"], strict=True))
@@ -88,12 +92,12 @@ def test_decay_on_exact_curves():
     distances = profile_distances(128)
     assert distances[:6] == [1, 2, 3, 4, 6, 8]
     assert distances[-1] < 128
-    fallen = decay(distances, [2.0**-d for d in distances], 1e-12)
+    fallen = decay(distances, np.array([[2.0**-d for d in distances]]), 1e-12)
     assert (fallen["shape"], fallen["half_life"]) == ("exponential", pytest.approx(1))
-    power = decay(distances, [d**-1.5 for d in distances], 1e-12)
+    power = decay(distances, np.array([[d**-1.5 for d in distances]]), 1e-12)
     assert (power["shape"], power["exponent"]) == ("power", pytest.approx(-1.5))
-    assert decay(distances, [0.3] * len(distances), 1e-12)["shape"] == "flat"
-    assert decay(distances, [0.0] * len(distances), 1e-12) == {"shape": None}
+    assert decay(distances, np.full((1, len(distances)), 0.3), 1e-12)["shape"] == "flat"
+    assert decay(distances, np.zeros((1, len(distances))), 1e-12) == {"shape": None}
 
 
 def moving_sum(x):
@@ -177,8 +181,9 @@ def test_the_first_symbol_of_a_causal_transformer_gains_a_logarithm():
 @pytest.mark.parametrize("name", ["lstm", "rnn"])
 def test_a_recurrence_forgets_exponentially_and_theory_has_no_law(name):
     found = sensitivity(name, lengths=SHORT, draws=4)
-    assert found.value < -4
-    assert found.diagnostics["profile"]["shape"] == "exponential"
+    assert found.value is None
+    assert found.diagnostics["over_length"]["shape"] == "exponential"
+    assert "halves every" in found.diagnostics["no_slope"]
     assert found.diagnostics["agrees"] is None
     assert "no law" in found.diagnostics["reason"]
 
@@ -238,7 +243,7 @@ class Mean(nn.Module):
 def test_ids_are_replaced_by_other_ids():
     found = sensitivity(Words, lengths=SHORT, vocab=2)
     assert found.value == pytest.approx(-1, abs=1e-9)
-    assert found.diagnostics["reach"] is None
+    assert found.diagnostics["reach"] == 63, "by derivatives of what its embedding looks up"
     with pytest.raises(NotApplicable, match="one symbol"):
         sensitivity(Words, vocab=1)
 
@@ -248,7 +253,7 @@ def test_a_vectors_entries_stand_for_tokens():
     assert found.value == pytest.approx(-1, abs=1e-9)
     assert found.diagnostics["reads"] == "the whole output"
     assert "no token" in found.diagnostics["profile"]["reason"]
-    assert sensitivity("mlp", lengths=SHORT, draws=4).value < 0
+    assert sensitivity("mlp", lengths=SHORT, draws=8).value < 0
     with pytest.raises(NotApplicable, match="vectors of one size"):
         sensitivity(nn.Linear(8, 1), features=8)
 
@@ -276,6 +281,23 @@ def test_a_net_for_a_limited_number_of_tokens_is_measured_as_far_as_it_goes():
 def test_what_cannot_be_measured_is_said_in_a_sentence(net, options, error, message):
     with pytest.raises(error, match=message):
         sensitivity(net, **options)
+
+
+class Single(nn.Module):
+    """Makes tensors of single precision whatever it is given: it does not run in double at all."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.read = nn.Linear(features, 2)
+
+    def forward(self, x):
+        return self.read(running_mean(x.float()))
+
+
+def test_a_net_made_for_single_precision_is_measured_in_it():
+    found = sensitivity(Single, lengths=SHORT, tokens=8, features=3)
+    assert found.value == pytest.approx(-1, abs=1e-3)
+    assert "float32" in found.diagnostics["precision"]
 
 
 def test_it_is_repeated_and_stored_and_nothing_global_is_touched():

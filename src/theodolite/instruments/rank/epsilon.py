@@ -87,11 +87,11 @@ def epsilon_rank(
     function = ScalarFunction.of(subject, token, entry)
     held = max(2, points // 2)
     require_memory(8 * (points + held) ** 2 * 4, device, f"a spectrum of {points:,} points")
-    precision = getattr(torch, dtype)
-    evaluate = function.in_floats(precision, device)
     generator = torch.Generator().manual_seed(seed_of(["epsilon", seed]))
-    rounding = torch.finfo(precision).eps
-    function.check(evaluate, _draw(subject, split.sites, 6, inputs, generator).to(device), tolerance=1e4 * rounding)
+    trial = _draw(subject, split.sites, 6, inputs, generator).to(device)
+    evaluate, precision = function.in_floats(getattr(torch, dtype), device, trial)
+    rounding = precision.rounding
+    function.check(evaluate, trial, tolerance=1e4 * rounding)
     tolerance = rounding * points
     spectra, ticked = [], time.perf_counter()
     for number in range(resamples):
@@ -125,7 +125,8 @@ def epsilon_rank(
             points=points,
             held_out_points=held,
             inputs="ids" if subject.vocab else inputs,
-            dtype=dtype,
+            dtype=str(precision.dtype).removeprefix("torch."),
+            precision=precision.note,
             relative_to=relative_to,
             tolerance=tolerance,
         ),

@@ -56,24 +56,31 @@ def tiles(
 
 
 def _pairs_at_once(evaluate: Evaluate, a: Tensor, partition: Partition, numbers: int | None) -> int:
-    """How many pairs keep the widest tensor of the net within the budget, found by evaluating one."""
-    shape = (1, partition.sites, a.shape[2])
-    with _Widest() as widest:
-        evaluate(a.new_zeros(shape))
-    per_pair = max(widest.numbers, shape[1] * shape[2])
+    """How many pairs keep the widest tensor of the net within the budget, found by evaluating two and three of them.
+
+    What does not grow with the batch is no part of it: weights laid out anew, masks and tables of positions would
+    leave room for a single pair at a time.
+    """
+    sizes = []
+    for batch in (2, 3):
+        with _Sizes() as seen:
+            evaluate(a.new_zeros(batch, partition.sites, a.shape[2]))
+        sizes.append(seen.numbers)
+    two, three = sizes
+    grown = [more - less for less, more in zip(two, three, strict=True)] if len(two) == len(three) else two
+    per_pair = max([partition.sites * a.shape[2], *grown])
     budget = numbers or (_CUDA_NUMBERS if a.device.type == "cuda" else _CPU_NUMBERS)
     return max(1, budget // per_pair)
 
 
-class _Widest(TorchDispatchMode):
-    """Watches every operation and keeps the size of the largest result."""
+class _Sizes(TorchDispatchMode):
+    """Watches every operation and keeps the size of its result."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.numbers = 0
+        self.numbers: list[int] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if isinstance(result, Tensor):
-            self.numbers = max(self.numbers, result.numel())
+        self.numbers.append(result.numel() if isinstance(result, Tensor) else 0)
         return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput, TheodoliteError
 from theodolite.field import FieldTensor, Modulus, draw_residues
+from theodolite.instruments.precision import Precision, precision_of
+from theodolite.instruments.rank.one_entry import cut_head
 from theodolite.nets.load import Subject
 
 Points = Tensor  # (points, sites, features)
@@ -58,13 +60,22 @@ class ScalarFunction:
 
         return evaluate
 
-    def in_floats(self, dtype: torch.dtype, device: torch.device) -> Evaluate:
+    def in_floats(self, dtype: torch.dtype, device: torch.device, trial: Points) -> tuple[Evaluate, Precision]:
+        """With the precision it is computed in: that asked for, or as much of it as the net's own tensors leave."""
         module = copy.deepcopy(self.subject.module).to(device=device, dtype=dtype)
+        precision = Precision(dtype, torch.finfo(dtype).eps)
+        x = self._arrange(trial)
+        x = x.to(torch.int64) if self.subject.vocab else x.to(dtype)
+        if dtype == torch.float64:
+            precision = precision_of(module, x)
+            module, dtype = module.to(dtype=precision.dtype), precision.dtype
+        alone = cut_head(module, self.entry, x if self.subject.vocab else x.to(dtype))
+        read = replace(self, entry=0) if alone else self
 
         def evaluate(points: Points) -> Tensor:
             x = self._arrange(points)
             x = x.to(torch.int64) if self.subject.vocab else x.to(dtype)
-            output = self._pick(self._call(lambda: module(x)), points.shape[0], Tensor)
+            output = read._pick(self._call(lambda: module(x)), points.shape[0], Tensor)
             if not bool(torch.isfinite(output).all()):
                 raise BadInput(
                     f"'{self.subject.name}' returned NaN or infinity on standard inputs: "
@@ -72,7 +83,7 @@ class ScalarFunction:
                 )
             return output
 
-        return evaluate
+        return evaluate, precision
 
     def draw_weights(self, stream: str, modulus: Modulus, device: torch.device) -> dict[str, FieldTensor]:
         """Every parameter by the draw rule, from the stream `<stream>/<its name>`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,9 +13,9 @@ from theodolite.errors import BadInput
 from theodolite.instruments.random_nets import call, checked
 from theodolite.nets.load import Blueprint
 from theodolite.nets.transformer import TransformerBlock, attention, logits
+from theodolite.statistics.laws import choose_law
 
 _UNDERFLOW = 1e-250  # a derivative that fades to this before it is 0 has no end, only too few digits
-_STEEP = 100.0  # how many times a change falls over the distances before it is called exponential
 
 
 def reach(plan: Blueprint, module: nn.Module, x: Tensor, circular: bool = False) -> int | None:
@@ -78,19 +77,18 @@ def profile_distances(length: int) -> list[int]:
     return [distance for distance in ladder if distance < length]
 
 
-def decay(distances: Sequence[int], changes: Sequence[float], floor: float) -> dict[str, Any]:
-    """Flat, a power of the distance or exponential in it: whichever fits the logarithms of the changes better."""
-    kept = [(d, c) for d, c in zip(distances, changes, strict=True) if c > floor]
-    if len(kept) < 4:
-        return {"shape": None}
-    d, logs = np.array([d for d, _ in kept], dtype=float), np.log([c for _, c in kept])
-    (rate, by_distance), (power, by_logarithm) = _fit(d, logs), _fit(np.log(d), logs)
-    if by_distance < by_logarithm and rate * (d[-1] - d[0]) < -math.log(_STEEP):
-        return {"shape": "exponential", "half_life": -math.log(2) / rate}
-    return {"shape": "power" if power < -0.5 else "flat", "exponent": power}
+def decay(distances: Sequence[int], changes: np.ndarray, floor: float) -> dict[str, Any]:
+    """Flat, a power of the distance or exponential in it, or neither: changes are of (draw, distance)."""
+    middle = np.median(changes, axis=0)
+    kept = middle > floor
+    x = np.array(distances, dtype=float)[kept]
+    return law_of(x, np.maximum(changes[:, kept], floor))
 
 
-def _fit(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Slope and sum of squared residuals."""
-    coefficients = np.polyfit(x, y, 1)
-    return float(coefficients[0]), float(((np.polyval(coefficients, x) - y) ** 2).sum())
+def law_of(x: np.ndarray, changes: np.ndarray) -> dict[str, Any]:
+    """The law of the change at x, its geometric mean over draws, chosen on points held out, as plain values."""
+    logs = np.log(changes)
+    noise = float(np.sqrt((logs.var(axis=0, ddof=1) / len(logs)).mean())) if len(logs) > 1 and logs.size else 0.0
+    law = choose_law(x, logs.mean(axis=0), noise)
+    found = {"shape": law.shape, "exponent": law.exponent, "half_life": law.half_life, "held_out_errors": law.errors}
+    return {name: value for name, value in found.items() if value is not None or name == "shape"}

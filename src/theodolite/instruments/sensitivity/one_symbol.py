@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,17 +22,20 @@ from torch import Tensor, nn
 
 from theodolite.device import device_name, resolve_device
 from theodolite.errors import BadInput, NotApplicable, TheodoliteError
-from theodolite.instruments.random_nets import draw_tokens, output_of, random_net
-from theodolite.instruments.sensitivity.influence import decay, logit_range, profile_distances, reach
+from theodolite.instruments.precision import Precision
+from theodolite.instruments.random_nets import draw_tokens, output_of, random_net, trial_precision
+from theodolite.instruments.sensitivity.influence import decay, law_of, logit_range, profile_distances, reach
+from theodolite.instruments.through_embedding import through_embedding
 from theodolite.measurement import Measurement, Provenance, seed_of
 from theodolite.nets.contract import Influenced
 from theodolite.nets.load import Blueprint, blueprint
+from theodolite.statistics.laws import FEWEST as LAW_FROM
 from theodolite.statistics.power_law import FEWEST, curve, power_law
 from theodolite.theory.sensitivity import InfluenceLaw, first_symbol_exponents
 
 LENGTHS = (8, 16, 32, 64, 128, 256)
 TOLERANCE = 0.1  # of a slope: laws hold for long inputs, and these have an end
-FLOOR = 1e-12  # of the unit; changes below are rounding
+FLOOR = 5e3  # times the rounding, of the unit; changes below are not looked at: 1e-12 in float64
 
 Net = str | nn.Module | Callable[..., Any]
 
@@ -48,7 +51,8 @@ def sensitivity(
     device: str | torch.device = "cpu",
     **shape: Any,
 ) -> Measurement:
-    """The slope of log change over log n, with its interval; None where the change is 0 or rounding at most lengths.
+    """The slope of log change over log n, with its interval; None where the change is 0 or rounding at most lengths,
+    and where lengths that were held out follow another law or none (`over_length`, `no_slope`).
 
     In the diagnostics: `curve` (change at every length, with an interval over draws), `first` (the same with the
     first token changed), `profile` (change by distance at one length), `reach` (how many tokens back the output still
@@ -63,43 +67,55 @@ def sensitivity(
         )
     device = resolve_device(device)
     plan = _variable(blueprint(net, **shape))
-    samples = [_sample(plan, seed, draw, lengths, inputs, places, device) for draw in range(draws)]
+    precision = trial_precision(plan, seed, device, lengths[0])
+    subject = _Subject(plan, seed, device, precision)
+    samples = [_sample(subject, draw, lengths, inputs, places) for draw in range(draws)]
     kept = lengths[: min(len(each.median) for each in samples)]
     median = np.array([each.median[: len(kept)] for each in samples])
     first = np.array([each.first[: len(kept)] for each in samples])
     generator = np.random.default_rng(seed_of(["bootstrap", seed]))
-    slope, interval, fitted = power_law(median, kept, FLOOR, generator)
-    first_slope, first_interval, _ = power_law(first, kept, FLOOR, generator)
-    module = random_net(plan, seed, 0, device, sizes=_sized(plan, kept[-1]))
+    floor = max(FLOOR * precision.rounding, 1e-12)
+    slope, interval, fitted = power_law(median, kept, floor, generator)
+    first_slope, first_interval, _ = power_law(first, kept, floor, generator)
+    over_length = law_of(np.array(fitted, dtype=float), median[:, [kept.index(n) for n in fitted]])
+    module = subject.net(0, kept[-1])
     law = influence_law(module)
     circular = law is not None and law.circular
-    reached = _reach(plan, module, seed, kept[-1], device, circular)
+    reached = _reach(subject, kept[-1], circular)
     ends = reached is not None and reached < (kept[-1] // 2 if circular else kept[-1] - 1)
-    if ends:  # what is exactly 0 follows no power
-        slope = interval = None
+    if ends:  # what is exactly 0 follows no law
+        over_length = {"shape": "window"}
     found: dict[str, Any] = {
         "curve": curve(median, kept),
         "first": {"curve": curve(first, kept), "slope": first_slope, "interval": first_interval},
         "mean": curve(np.array([each.mean[: len(kept)] for each in samples]), kept),
         "fitted_lengths": fitted,
-        "profile": _profile(plan, seed, samples, inputs, kept, device),
+        "over_length": over_length,
+        "profile": _profile(subject, samples, inputs, kept, floor),
         "reach": reached,
-        "logit_range": _logits(plan, module, seed, kept[-1], device),
+        "logit_range": _logits(subject, module, kept[-1]),
         "draws": draws,
         "inputs": inputs,
         "places": places,
         "reads": "the last token" if samples[0].by_token else "the whole output",
         "weights": "as they are" if plan.built else "drawn",
+        "precision": precision.note or "float64",
     }
     if len(kept) < len(lengths):
         found["lengths_not_taken"] = [n for n in lengths if n not in kept]
     if ends:
         found["no_slope"] = f"the change is exactly 0 beyond {reached} tokens"
-        fitted_away = ("half_life", "exponent")
+        fitted_away = ("half_life", "exponent", "held_out_errors")
         kept_profile = {name: each for name, each in found["profile"].items() if name not in fitted_away}
         found["profile"] = {**kept_profile, "shape": "window"}
     elif slope is None:
         found["no_slope"] = f"the change is 0 or below rounding at all but {len(fitted)} lengths"
+    elif over_length["shape"] == "exponential":
+        found["no_slope"] = f"the change halves every {over_length['half_life']:.2g} tokens of the length"
+    elif over_length["shape"] is None and len(fitted) >= LAW_FROM:
+        found["no_slope"] = "the change follows neither a power of the length nor an exponential"
+    if "no_slope" in found:
+        slope = interval = None
     return Measurement(
         quantity="sensitivity exponent",
         value=slope,
@@ -118,6 +134,26 @@ def influence_law(module: nn.Module) -> InfluenceLaw | None:
 
 
 @dataclass(frozen=True)
+class _Subject:
+    """The nets that are measured, and what they are given."""
+
+    plan: Blueprint
+    seed: int
+    device: torch.device
+    precision: Precision
+
+    def net(self, draw: int, length: int) -> nn.Module:
+        sizes = _sized(self.plan, length)
+        return random_net(self.plan, self.seed, draw, self.device, self.precision.dtype, sizes)
+
+    def tokens(self, module: nn.Module, count: int, length: int, generator: torch.Generator) -> Tensor:
+        return draw_tokens(self.plan, module, count, length, generator, self.device, self.precision.dtype)
+
+    def generator(self, *names: object) -> torch.Generator:
+        return torch.Generator().manual_seed(seed_of([names[0], self.seed, *names[1:]]))
+
+
+@dataclass(frozen=True)
 class _Sample:
     """One draw: changes by length, relative to the output's deviation at the shortest."""
 
@@ -128,21 +164,19 @@ class _Sample:
     by_token: bool
 
 
-def _sample(
-    plan: Blueprint, seed: int, draw: int, lengths: Sequence[int], inputs: int, places: int, device: torch.device
-) -> _Sample:
-    generator = torch.Generator().manual_seed(seed_of(["sensitivity", seed, draw]))
+def _sample(subject: _Subject, draw: int, lengths: Sequence[int], inputs: int, places: int) -> _Sample:
+    plan, generator = subject.plan, subject.generator("sensitivity", draw)
     unit, by_token, tokens = 1.0, True, torch.empty(0)
     median, mean, first = [], [], []
     for length in lengths:
         try:
-            module = random_net(plan, seed, draw, device, sizes=_sized(plan, length))
+            module = subject.net(draw, length)
             if not median:
-                unit, by_token = _unit(plan, module, length, generator, device)
-                tokens = draw_tokens(plan, module, inputs, 2 * places + 3, generator, device)
+                unit, by_token = _unit(subject, module, length, generator)
+                tokens = subject.tokens(module, inputs, 2 * places + 3, generator)
             ends = length - 1 if by_token else length  # the token that is read is not changed
             shares = [int((k + 0.5) * ends / places) for k in range(places)]
-            changes = _changes(plan, module, length, [0, *shares], tokens, generator) / unit
+            changes = _changes(subject, module, length, [0, *shares], tokens, generator) / unit
         except TheodoliteError as error:
             if len(median) >= FEWEST:
                 break  # a net that is made for so many tokens and no more
@@ -155,17 +189,15 @@ def _sample(
     return _Sample(median, mean, first, unit, by_token)
 
 
-def _unit(
-    plan: Blueprint, module: nn.Module, length: int, generator: torch.Generator, device: torch.device
-) -> tuple[float, bool]:
-    output = output_of(plan, module, draw_tokens(plan, module, 64, length, generator, device))
+def _unit(subject: _Subject, module: nn.Module, length: int, generator: torch.Generator) -> tuple[float, bool]:
+    output = output_of(subject.plan, module, subject.tokens(module, 64, length, generator))
     read = output[:, -1] if output.dim() == 3 else output
     deviation = float((read - read.mean(dim=0)).square().sum(dim=1).mean().sqrt())
     return deviation or 1.0, output.dim() == 3
 
 
 def _changes(
-    plan: Blueprint,
+    subject: _Subject,
     module: nn.Module,
     length: int,
     places: Sequence[int],
@@ -177,8 +209,8 @@ def _changes(
     `tokens` (input, 1 + 2·places) are the one that is read, those that are replaced and what replaces them: the same at
     every length, so that lengths differ in nothing else and the noise of what is drawn cancels in the slope.
     """
-    count = len(places)
-    x = draw_tokens(plan, module, len(tokens), length, generator, tokens.device)
+    plan, count = subject.plan, len(places)
+    x = subject.tokens(module, len(tokens), length, generator)
     x[:, -1], fresh = tokens[:, 0], tokens[:, count + 1 :]
     for row, place in enumerate(places):
         x[:, place] = tokens[:, row + 1]
@@ -193,37 +225,40 @@ def _changes(
 
 
 def _profile(
-    plan: Blueprint, seed: int, samples: Sequence[_Sample], inputs: int, lengths: Sequence[int], device: torch.device
+    subject: _Subject, samples: Sequence[_Sample], inputs: int, lengths: Sequence[int], floor: float
 ) -> dict[str, Any]:
     """Change by distance from the token that is read, at the longest length but one; a vector has no distances."""
-    length = lengths[-2]
+    plan, length = subject.plan, lengths[-2]
     if plan.kind != "sequence" or not samples[0].by_token:
         return {"tokens": length, "shape": None, "reason": "the output has no token to count distances from"}
     distances = profile_distances(length)
     places = [length - 1 - distance for distance in distances]
     rows = []
     for draw, sample in enumerate(samples):
-        module = random_net(plan, seed, draw, device, sizes=_sized(plan, length))
-        generator = torch.Generator().manual_seed(seed_of(["profile", seed, draw]))
-        tokens = draw_tokens(plan, module, inputs, 2 * len(places) + 1, generator, device)
-        changes = _changes(plan, module, length, places, tokens, generator) / sample.unit
+        module, generator = subject.net(draw, length), subject.generator("profile", draw)
+        tokens = subject.tokens(module, inputs, 2 * len(places) + 1, generator)
+        changes = _changes(subject, module, length, places, tokens, generator) / sample.unit
         rows.append(changes.median(dim=0).values)
-    middle = torch.stack(rows).median(dim=0).values.tolist()
-    return {"tokens": length, "distance": distances, "change": middle, **decay(distances, middle, FLOOR)}
+    changes = torch.stack(rows)
+    middle = changes.median(dim=0).values.tolist()
+    return {"tokens": length, "distance": distances, "change": middle, **decay(distances, changes.numpy(), floor)}
 
 
-def _reach(
-    plan: Blueprint, module: nn.Module, seed: int, length: int, device: torch.device, circular: bool
-) -> int | None:
-    if plan.kind != "sequence" or plan.vocab is not None:
+def _reach(subject: _Subject, length: int, circular: bool) -> int | None:
+    """By derivatives, of a net that reads ids through its embedding; None where there are none."""
+    if subject.plan.kind != "sequence":
         return None
-    generator = torch.Generator().manual_seed(seed_of(["reach", seed]))
-    return reach(plan, module, draw_tokens(plan, module, 2, length, generator, device), circular)
+    try:
+        subject = replace(subject, plan=through_embedding(subject.plan))
+    except NotApplicable:
+        return None
+    module = subject.net(0, length)
+    x = subject.tokens(module, 2, length, subject.generator("reach"))
+    return reach(subject.plan, module, x, circular)
 
 
-def _logits(plan: Blueprint, module: nn.Module, seed: int, length: int, device: torch.device) -> float | None:
-    generator = torch.Generator().manual_seed(seed_of(["logits", seed]))
-    return logit_range(plan, module, draw_tokens(plan, module, 2, length, generator, device))
+def _logits(subject: _Subject, module: nn.Module, length: int) -> float | None:
+    return logit_range(subject.plan, module, subject.tokens(module, 2, length, subject.generator("logits")))
 
 
 def _beside_theory(
