@@ -2,13 +2,13 @@
 
 Every command has a function of its name. `survey` turns all instruments on networks. `express` says by explicit weights
 what an architecture can compute, `signal` what the gradient says before training, `learn` what training finds, and
-`runs` and `compare` read what it kept; `scale` trains equal sizes at many depths on a text. `rank` measures how
-strongly a network ties two groups of inputs together, exactly where it is polynomial, and `verify` checks a certificate
-of it; `degree` asks which degree a block should have, `fixed_points` what iterating a map comes to. `advise` says which
-depth, width and heads fit a budget. `discover` finds which variables enter which constituent function of data or a
-black box, and `predict` uses the network that it left; `CompositionalRegressor` and `CompositionalClassifier` do both
-as scikit-learn estimators. `check_claims` puts the sources' theorems beside measurements and `reproduce` published
-figures beside ours.
+`runs` and `compare` read what it kept; `scale` trains equal sizes at many depths on a text, `new` writes a file to
+begin with. `rank` measures how strongly a network ties two groups of inputs together, exactly where it is polynomial,
+and `verify` checks a certificate of it; `degree` asks which degree a block should have, `fixed_points` what iterating a
+map comes to. `advise` says which depth, width and heads fit a budget. `discover` finds which variables enter which
+constituent function of data or a black box, and `predict` uses the network that it left; `CompositionalRegressor` and
+`CompositionalClassifier` do both as scikit-learn estimators. `check_claims` puts the sources' theorems beside
+measurements and `reproduce` published figures beside ours.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 from theodolite.advice.advice import advise as advise
 from theodolite.bench.compare import compare as compare
 from theodolite.bench.learn import learn as learn
+from theodolite.bench.new import new as new
 from theodolite.bench.runs import runs as runs
 from theodolite.bench.settings import Evaluation as Evaluation
 from theodolite.bench.settings import Saving as Saving

@@ -24,14 +24,16 @@ from theodolite.lab.work import Context, weights_name
 from theodolite.measurement import canonical
 from theodolite.nets.explain import explain
 from theodolite.nets.size import parse_budget
-from theodolite.tasks.contract import make_task, task_kind
 from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rates, Rule
+from theodolite.training.own_task import check_name, task_of
 from theodolite.training.pairing import Pairing, task_sizes, with_shape
 from theodolite.training.precision import check_precision
 
 if TYPE_CHECKING:
     import pandas
+
+_DATA = "data"  # the task on rows of a file
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,9 @@ class Learning:
 
 def learn(
     net: Net | Sequence[Net],
-    task: str | Sequence[str],
+    task: str | Sequence[str] = (),
     *,
+    data: str | Path | None = None,
     seeds: int = 8,
     seed: int = 0,
     params: int | str | None = None,
@@ -84,7 +87,8 @@ def learn(
 
     Parameters:
         net: a built-in net, `file.py:Name`, or a class or function that builds a module; or several
-        task: a task's name, or several
+        task: a task's name, `file.py:Name` of one of your own, or several
+        data: a .jsonl or .csv file of inputs and targets, as a task
         seeds: members per net, task and rates, with the seeds from `seed` on
         params: parameters per net, such as 64k: sets the width
         shape: arguments of the nets, such as {"depth": 2}
@@ -103,9 +107,10 @@ def learn(
         (2, 113)
     """
     training, evaluation, saving, running = merged([training, evaluation, saving, running], options)
-    nets_, tasks_ = _listed(net), _listed(task)
+    nets_, tasks_ = _listed(net), _tasks(task, data)
+    task_args = {**(task_args or {}), **({} if data is None else {f"{_DATA}.file": str(data)})}
     for name in tasks_:
-        task_kind(name)
+        check_name(name)
     _positive("seeds", seeds)
     check_precision(training.precision, running.device)
     if saving.keep_weights and running.out is None:
@@ -123,7 +128,8 @@ def learn(
     planned = TrainingPlan()
     for one in nets_:
         for name in tasks_:
-            built = make_task(name, _fields_of(name, task_args, tasks_))
+            named = task_of(name, _fields_of(name, task_args, tasks_))
+            built = named.task
             planned += plan_training(
                 one,
                 built,
@@ -135,6 +141,7 @@ def learn(
                 budget=budget,
                 checkpoint=initial,
                 precision=training.precision,
+                own=named,
             )
     cells, locations = planned.cells, planned.locations
     if not cells:
@@ -168,13 +175,15 @@ def learn(
 
 def explained(
     net: Net | Sequence[Net],
-    task: str | Sequence[str],
+    task: str | Sequence[str] = (),
+    data: str | Path | None = None,
     shape: Mapping[str, Any] | None = None,
     task_args: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """A line for each net on how it is built, fed and read at the first task."""
-    name = _listed(task)[0]
-    built = make_task(name, _fields_of(name, task_args, _listed(task)))
+    tasks_ = _tasks(task, data)
+    given = {**(task_args or {}), **({} if data is None else {f"{_DATA}.file": str(data)})}
+    built = task_of(tasks_[0], _fields_of(tasks_[0], given, tasks_)).task
     return [explain(one, **with_shape(task_sizes(one, built), shape or {})) for one in _listed(net)]
 
 
@@ -216,7 +225,7 @@ def _fields_of(task: str, given: Mapping[str, Any] | None, all_tasks: Sequence[s
     """`field=value` for every task, `task.field=value` for one of several."""
     fields: dict[str, Any] = {}
     for name, value in (given or {}).items():
-        owner, dot, field = name.partition(".")
+        owner, dot, field = name.rpartition(".")
         if not dot:
             fields[name] = value
         elif owner == task:
@@ -226,6 +235,14 @@ def _fields_of(task: str, given: Mapping[str, Any] | None, all_tasks: Sequence[s
                 f"--task-arg {name} is about '{owner}', which is not among the tasks: {', '.join(all_tasks)}"
             )
     return fields
+
+
+def _tasks(task: str | Sequence[str], data: str | Path | None) -> list[str]:
+    """Names of all tasks, the file's among them."""
+    if not task and data is None:
+        raise BadInput("no task is named: give --task, or a file of your own rows with --data")
+    named = _listed(task) if task else []
+    return named if data is None or _DATA in named else [*named, _DATA]
 
 
 def _listed(value: Any) -> list[Any]:

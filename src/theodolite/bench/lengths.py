@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from theodolite.errors import BadInput
-from theodolite.tasks.contract import Task
+from theodolite.tasks.contract import AtHand, Task
 
 _UNSEEN = 16  # lengths beyond training that are evaluated unless others are asked for
 _BEYOND = 5  # up to this many times the longest of training
@@ -22,6 +22,10 @@ def unseen_lengths(task: Task, asked: str | Sequence[int] | None) -> tuple[int, 
     if spec.lengths is None:
         return ()
     _, longest = spec.lengths
+    if asked is None and isinstance(task, AtHand):
+        beyond = [n for n in task.lengths_at_hand if n > longest]
+        places = range(_UNSEEN) if len(beyond) > _UNSEEN else range(len(beyond))
+        return tuple(sorted({beyond[round(i * (len(beyond) - 1) / max(1, len(places) - 1))] for i in places}))
     if asked is None:
         most = min(_BEYOND * longest, spec.limit or _BEYOND * longest)
         if most <= longest:
@@ -32,9 +36,18 @@ def unseen_lengths(task: Task, asked: str | Sequence[int] | None) -> tuple[int, 
     wrong = [n for n in lengths if n <= longest]
     if wrong:
         raise BadInput(f"length {wrong[0]} of '{task.name}' is one of training (to {longest}): give longer ones")
+    if isinstance(task, AtHand) and (missing := sorted(set(lengths) - set(task.lengths_at_hand))):
+        raise BadInput(
+            f"'{task.name}' has no rows of length {missing[0]}: choose among {_listed(task.lengths_at_hand)}"
+        )
     if spec.limit is not None and lengths and lengths[-1] > spec.limit:
         raise BadInput(f"'{task.name}' has no length {lengths[-1]}: it ends at {spec.limit}")
     return lengths
+
+
+def _listed(lengths: Sequence[int]) -> str:
+    shown = [str(n) for n in lengths]
+    return ", ".join(shown if len(shown) <= 12 else [*shown[:6], "…", *shown[-3:]])
 
 
 def _lengths(asked: str | Sequence[int]) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.lab.cell import Cell
 from theodolite.lab.condition import TRAINING, condition
-from theodolite.lab.run_cells import place
+from theodolite.lab.run_cells import place, task_place
 from theodolite.lab.work import checked_weights
 from theodolite.nets.contract import nets
 from theodolite.nets.from_file import is_file
@@ -20,6 +20,7 @@ from theodolite.nets.size import fit_budget
 from theodolite.tasks.contract import Task
 from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rates, Rule
+from theodolite.training.own_task import NamedTask
 from theodolite.training.pairing import Pairing, pair, task_sizes, with_shape
 
 Net = str | Callable[..., Any]
@@ -55,8 +56,9 @@ def plan_training(
     budget: int | None = None,
     checkpoint: str | Path | None = None,
     precision: str = "float32",
+    own: NamedTask | None = None,
 ) -> TrainingPlan:
-    """One cell per seed and rates. A budget of parameters sets the width."""
+    """One cell per seed and rates. A budget of parameters sets the width; `own`: the task is of a user's file."""
     try:
         pairing = _pairing(net, task, dict(shape or {}), budget, max(schedule.unseen, default=None))
     except NotApplicable as reason:
@@ -64,6 +66,8 @@ def plan_training(
     config = _config(pairing, rule, schedule)
     if precision != "float32":
         config["precision"] = precision
+    if own is not None and own.code is not None:
+        config["task_source"] = own.code
     if checkpoint is not None:
         config["checkpoint"] = _weights_hash(pairing, Path(checkpoint))
     cells = tuple(
@@ -71,7 +75,10 @@ def plan_training(
         for seed in seeds
         for r in rates
     )
-    return TrainingPlan(cells, {place(config): location(net)}, {condition(cells[0].config): (net, pairing)})
+    places = {place(config): location(net)}
+    if own is not None and own.code is not None:
+        places[task_place(config)] = own.location
+    return TrainingPlan(cells, places, {condition(cells[0].config): (net, pairing)})
 
 
 def training_cells(

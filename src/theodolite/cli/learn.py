@@ -25,7 +25,12 @@ def learn(
     site: Site,
     output: Output,
     net: Annotated[str, Option(help="Nets with commas between them: built-in ones or file.py:Name.")],
-    task: Annotated[str, Option(help="Tasks with commas between them (see 'theodolite tasks').")],
+    task: Annotated[
+        str, Option(help="Tasks with commas between them: built-in ones (see 'theodolite tasks') or file.py:Name.")
+    ] = "",
+    data: Annotated[
+        Path | None, Option(metavar="FILE", help="Rows of your own as a task: .jsonl or .csv of inputs and targets.")
+    ] = None,
     seeds: Annotated[int, Option(help="Members per net, task and rates.")] = 8,
     lr: Annotated[str, _training(help="Learning rates with commas between them.")] = "1e-3",
     weight_decay: Annotated[str, _training(help="Weight decays, likewise.")] = "0",
@@ -105,12 +110,13 @@ def learn(
     )
     workers = workers or default_workers(device, site.engine)
     if explain:
-        say(explained(net, task, shape.arguments(), parse_arguments(task_arg, "--task-arg")))
+        say(explained(net, task, data, shape.arguments(), parse_arguments(task_arg, "--task-arg")))
     most = 1 if fail_fast else max_failures
     with progress_bar() as bar:
         result = run_learn(
             net,
             task,
+            data=data,
             seeds=seeds,
             seed=seed,
             params=params,

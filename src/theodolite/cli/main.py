@@ -18,6 +18,7 @@ from theodolite.cli import (
     fixed_points,
     learn,
     listing,
+    new,
     predict,
     rank,
     reproduce,
@@ -55,6 +56,7 @@ app.command("compare")(compare.compare)
 app.command("fixed-points")(fixed_points.fixed_points)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(claims.app, name="claims")
+app.command("new")(new.new)
 app.command("nets")(listing.nets)
 app.command("tasks")(listing.tasks)
 

@@ -39,6 +39,11 @@ def place(config: Mapping[str, Any]) -> str:
     return canonical([config["net"], config["source"]])
 
 
+def task_place(config: Mapping[str, Any]) -> str:
+    """Which task of a user's file a cell means."""
+    return canonical(["task", config["task"], config["task_source"]])
+
+
 def net_of(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Any:
     """The net a cell means, where the command says it is; what a cell says is run only if it is a registered name."""
     if (key := place(config)) in locations:

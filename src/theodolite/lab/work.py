@@ -21,14 +21,15 @@ from theodolite.lab.compile_ahead import CompileAhead
 from theodolite.lab.condition import TRAINING, condition, lineage
 from theodolite.lab.ends import read_end, write_end
 from theodolite.lab.group import Group
-from theodolite.lab.run_cells import net_of, run
+from theodolite.lab.run_cells import net_of, run, task_place
 from theodolite.measurement import Provenance, canonical
 from theodolite.nets.weights import fitting
-from theodolite.tasks.contract import make_task
+from theodolite.tasks.contract import Task, make_task
 from theodolite.training.compiler import send_workers_home
 from theodolite.training.earning import check_compiling
 from theodolite.training.group import Finished, Look, MemberSpec, Schedule
 from theodolite.training.optimiser import Rates, Rule
+from theodolite.training.own_task import task_of
 from theodolite.training.pairing import Pairing, pair
 from theodolite.training.precision import check_precision, multiplying
 from theodolite.training.program import Batching
@@ -116,7 +117,7 @@ def trial_name(group: Group) -> str:
 
 def paired(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Pairing:
     """The net and task that a training cell names."""
-    task = make_task(config["task"], config["task_args"])
+    task = _task(config, locations)
     net = net_of(config, locations)
     unseen = config["schedule"]["unseen"]
     pairing = pair(net, task, config["shape"], max(unseen, default=None))
@@ -126,6 +127,21 @@ def paired(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Pairing:
             "command again, with the same libraries wherever it runs"
         )
     return pairing
+
+
+def _task(config: Mapping[str, Any], locations: Mapping[str, Any]) -> Task:
+    if "task_source" not in config:
+        return make_task(config["task"], config["task_args"])
+    if (key := task_place(config)) not in locations:
+        raise BadInput(
+            f"this command does not name the task '{config['task']}' of a cell: start the one that planned it"
+        )
+    found = task_of(locations[key], config["task_args"])
+    if found.code != config["task_source"]:
+        raise BadInput(
+            f"the file of '{config['task']}', or what it imports, was changed since this run was planned: start again"
+        )
+    return found.task
 
 
 def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iterator[Update]:

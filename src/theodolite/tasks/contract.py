@@ -89,6 +89,14 @@ class Split(Protocol):
     def held_out(self) -> Task: ...
 
 
+@runtime_checkable
+class AtHand(Protocol):
+    """A task on data of certain lengths: no others are drawn or scored."""
+
+    @property
+    def lengths_at_hand(self) -> tuple[int, ...]: ...
+
+
 tasks: Registry[type[Task]] = Registry("task")
 readers: Registry[type[Task]] = Registry("task")  # on data that somebody has, where `tasks` draw their own
 Kind = TypeVar("Kind", bound=Named)
@@ -127,6 +135,13 @@ def evaluated(task: Task) -> Task:
     return task.held_out if isinstance(task, Split) else task
 
 
+def lengths_between(task: Task, shortest: int, longest: int) -> Sequence[int]:
+    """The lengths that the task has in this range, both ends among them."""
+    if isinstance(task, AtHand):
+        return [length for length in task.lengths_at_hand if shortest <= length <= longest]
+    return range(shortest, longest + 1)
+
+
 def list_tasks() -> list[dict[str, Any]]:
     """Every registered task: name, shapes and scoring at its defaults, fields that can be set, one line.
 
@@ -152,7 +167,11 @@ def list_tasks() -> list[dict[str, Any]]:
 
 def make_task(name: str, arguments: Mapping[str, Any]) -> Task:
     """The registered task with these fields; an unknown field and a value of another type are refused."""
-    kind = task_kind(name)
+    return with_fields(name, task_kind(name), arguments)
+
+
+def with_fields(name: str, kind: type[Task], arguments: Mapping[str, Any]) -> Task:
+    """A task of this kind; `name` is what messages call it."""
     defaults = {f.name: f.default for f in fields(cast("Any", kind))}
     values = {}
     for argument, value in arguments.items():

@@ -20,7 +20,7 @@ from theodolite.device import cpu_threads
 from theodolite.errors import BadInput
 from theodolite.measurement import seed_of
 from theodolite.nets.load import seeded
-from theodolite.tasks.contract import Batch, Task
+from theodolite.tasks.contract import Batch, Task, lengths_between
 from theodolite.training.compile_choice import CompileChoice
 from theodolite.training.earning import Compiling
 from theodolite.training.evaluation import Evaluation, evaluate
@@ -294,8 +294,9 @@ class Session:
         if lengths is None:
             return [None] * self.schedule.steps
         generator = torch.Generator().manual_seed(seed_of([self.seed, "lengths"]))
-        drawn = torch.randint(lengths[0], lengths[1] + 1, (self.schedule.steps,), generator=generator)
-        return list(drawn.tolist())
+        there = lengths_between(self.task, *lengths)
+        drawn = torch.randint(len(there), (self.schedule.steps,), generator=generator)
+        return [there[place] for place in drawn.tolist()]
 
 
 def recorded_batching(texts: Mapping[str, str]) -> Batching:
@@ -307,10 +308,11 @@ def spread(task: Task, count: int) -> Sequence[int | None]:
     """At most `count` lengths over the training range, both ends among them."""
     if task.spec.lengths is None:
         return [None]
-    shortest, longest = task.spec.lengths
-    if longest - shortest < count:
-        return list(range(shortest, longest + 1))
-    return sorted({round(shortest + i * (longest - shortest) / (count - 1)) for i in range(count)})
+    there = lengths_between(task, *task.spec.lengths)
+    if len(there) <= count:
+        return list(there)
+    first = there.start if isinstance(there, range) else 0  # halves are rounded as lengths are, not as places
+    return sorted({there[round(first + i * (len(there) - 1) / (count - 1)) - first] for i in range(count)})
 
 
 def _fitting(tensors: Mapping[str, Tensor], name: str, like: Tensor) -> Tensor:

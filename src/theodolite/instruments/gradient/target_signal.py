@@ -24,7 +24,8 @@ from theodolite.instruments.gradient.walsh import cube
 from theodolite.measurement import SCHEMA, Provenance, finite
 from theodolite.nets.contract import positive
 from theodolite.statistics.intervals import mean_interval
-from theodolite.tasks.contract import Task, make_task
+from theodolite.tasks.contract import Task
+from theodolite.training.own_task import task_of
 
 MOST_BITS = 14  # enumerated; above, inputs are drawn
 _BATCHES = 16  # independent ones, of which pairs give an estimate without the noise's own square
@@ -75,7 +76,7 @@ def target_signal(
     """Of a task that maps a vector to one number: over all inputs where they are up to 14 signs, else by `samples`."""
     started = time.perf_counter()
     positive(draws=draws, samples=samples)
-    target = make_task(task, task_args or {}) if isinstance(task, str) else task
+    target = task_of(task, task_args or {}).task if isinstance(task, str) else task
     spec = target.spec
     if spec.kind != "vector" or spec.outputs != 1:
         asked = "tokens" if spec.kind == "sequence" else f"{spec.outputs} numbers"

@@ -21,7 +21,7 @@ from theodolite.errors import BadInput, StoreError
 from theodolite.lab.checkpoint import write_whole
 from theodolite.lab.engines.pool import Failed, Paused, failed
 from theodolite.lab.group import Group
-from theodolite.lab.run_cells import place
+from theodolite.lab.run_cells import place, task_place
 from theodolite.lab.work import Context, Update, work
 from theodolite.nets.from_file import is_file
 from theodolite.version import __version__
@@ -35,7 +35,9 @@ class Parcel:
     context: Context
     checkpoint: bytes | None = None
     initial: bytes | None = None
-    nets: Mapping[str, tuple[str, bytes, str]] = field(default_factory=dict)  # by `place`: file's name, content, class
+    nets: Mapping[str, tuple[str, bytes, str]] = field(
+        default_factory=dict
+    )  # by place, tasks too: name, content, class
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ News = Delivery | Failed | Paused
 def pack(group: Group, context: Context) -> Parcel:
     """Read what the group needs. A checkpoint that is not there any more costs time only: the group begins again."""
     configs = [cell.config for cell in group.cells if "source" in cell.config]
-    locations = {key: context.locations[key] for key in map(place, configs) if key in context.locations}
+    places = [*map(place, configs), *(task_place(config) for config in configs if "task_source" in config)]
+    locations = {key: context.locations[key] for key in places if key in context.locations}
     return Parcel(
         group=group,
         context=replace(context, locations=locations),
