@@ -42,6 +42,7 @@ def test_s1_holds_on_the_predicted_slopes_and_tells_all_of_them():
         (("shallow", 4, 2.5), 1.25, "fails"),  # no curse in one piece
         (("shallow", 4, 6.0), 6 / 16, "fails"),
         (("graph", 8, 1.5), 0.75 * 1.12, "holds"),  # within the margin
+        (("graph", 8, 1.5), 0.75 * 1.14, "undecided"),  # too near to it
         (("graph", 8, 1.5), 0.75 * 1.25, "fails"),
     ],
 )
