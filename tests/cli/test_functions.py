@@ -38,6 +38,7 @@ ELSEWHERE = {
         "no_header": "header=False",
         "graph_only": "fit=False",
         "category": "is categories",
+        "resamples": "of `explain`, which explains what comes back",
         "out": "saving.save writes what comes back",
     },
     "express": {"arg": "is **shape"},

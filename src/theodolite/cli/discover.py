@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +52,12 @@ def discover(
     boosting: Annotated[
         bool, Option("--boosting/--no-boosting", help="Measure gradient boosting beside the networks.")
     ] = True,
+    additive: Annotated[
+        bool, Option("--additive", help="Measure an additive model (EBM) too; needs interpret-core.")
+    ] = False,
+    resamples: Annotated[
+        int, Option(min=0, max=1000, help="With --out: look again in so many halves of the rows.")
+    ] = 0,
     out: Annotated[
         Path | None, Option("--out", help="Folder for the graph, its drawing, the network and a report.")
     ] = None,
@@ -62,8 +69,11 @@ def discover(
     graph to a dense network.
     """
     from theodolite.structure.discover import discover as find
+    from theodolite.structure.explain.explanation import explain
     from theodolite.structure.saving import check_folder, save
 
+    if resamples and out is None:
+        raise BadInput("--resamples goes into the report: give --out, a folder for it")
     if seconds is not None and math.isnan(seconds):
         raise BadInput("--seconds nan is no time: give a number of seconds, such as 60")
     if out is not None:
@@ -80,12 +90,15 @@ def discover(
             effort=effort,
             seconds=seconds,
             boosting=boosting,
+            additive=additive,
             fit=not graph_only,
             drop=drop or (),
             categories=category or (),
             header=not no_header,
             progress=bar.count,
         )
+        if out is not None and found.model is not None:
+            found = replace(found, explanation=explain(found, resamples=resamples, progress=bar.count))
     files: dict[str, str] = {}
     if out is not None:
         from theodolite.cli.views.discover import discovery_page
@@ -103,6 +116,8 @@ def discover(
             "--effort": None if effort == "auto" else effort,
             "--seconds": seconds,
             "--no-boosting": not boosting,
+            "--additive": additive,
+            "--resamples": resamples or None,
             "--seed": seed,
             "--out": out,
         }

@@ -14,7 +14,9 @@ from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.nets.from_file import named_in_file
 from theodolite.statistics.bootstrap import percentile_interval, resampled_means
-from theodolite.structure.boosting import boosting_error
+from theodolite.statistics.paired import above_zero
+from theodolite.structure.additive import additive_losses, require_additive
+from theodolite.structure.boosting import boosted
 from theodolite.structure.conformal import COVERAGE, half_width
 from theodolite.structure.data.black_box import CallableSource
 from theodolite.structure.data.coding import learn_coding
@@ -51,6 +53,7 @@ def discover(
     effort: str = "auto",
     seconds: float | None = None,
     boosting: bool = True,
+    additive: bool = False,
     fit: bool = True,
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
@@ -72,6 +75,7 @@ def discover(
         effort: auto, quick, standard or thorough
         seconds: end fitting about so long after the start
         boosting: measure gradient boosting beside the networks
+        additive: measure an additive model, EBM, too; needs `interpret-core`, and about half a minute
         fit: False asks a black box for its graph alone
         drop: columns to leave out
         categories: columns of numbers that are names, as codes are; words always are categories
@@ -87,8 +91,10 @@ def discover(
     started = time.monotonic()
     if rows is not None and rows < LEAST_ROWS:
         raise BadInput(f"{rows} rows are too few to hold some out for a test: use at least {LEAST_ROWS}")
+    if additive:
+        require_additive()
     effort_named(effort, LEAST_ROWS)  # refused now if it is unknown, not after a search
-    work = _Work(np.random.default_rng(seed), effort, seconds, boosting, seed, progress or _silent)
+    work = _Work(np.random.default_rng(seed), effort, seconds, boosting, additive, seed, progress or _silent)
     function, name = _black_box(data)
     if function is None:
         if ranges is not None or not fit:
@@ -117,6 +123,7 @@ class _Work:
     effort: str
     seconds: float | None
     boosting: bool
+    additive: bool
     seed: int
     report: Progress
     started: float = field(default_factory=time.monotonic)
@@ -208,17 +215,23 @@ def _judged(
     losses["graph"] = losses["dense"]
     if asked.model is not asked.dense:
         losses["graph"] = (asked.model.predict(test.x) - test.y) ** 2 / np.var(test.y)
-    boosted = None
+    others: list[str] = []
     if work.boosting:
         work.report(0, 1, "gradient boosting")
-        boosted = boosting_error(train.x, train.y, test.x, test.y, work.seed)
+        losses["boosting"] = (boosted(train.x, train.y, work.seed).predict(test.x) - test.y) ** 2 / np.var(test.y)
+        if above_zero(losses["graph"] - losses["boosting"]):
+            others.append("gradient boosting is better here: on the test rows its error is lower beyond chance")
+    if work.additive:
+        work.report(0, 1, "additive model")
+        losses["additive"] = additive_losses(train.x, train.y, test.x, test.y, work.seed)
+    errors = {name: float(np.mean(loss)) for name, loss in losses.items()}
     graph = _output_named(asked.dense.graph if asked.chosen is None else asked.chosen.graph, train.target)
     assert asked.model.held_out is not None
     residuals = np.abs(asked.model.held_out - train.y)
     width = half_width(residuals)
     covered = float(np.mean(np.abs(asked.model.predict(test.x) - test.y) <= width))
     best = chosen or next((trial.found for trial in trials), None)
-    heard = [*details.pop("notes"), *asked.notes, *(best.notes if best is not None else ())]
+    heard = [*others, *details.pop("notes"), *asked.notes, *(best.notes if best is not None else ())]
     confirmed = {key: value for key, value in asked.to_json().items() if key not in ("abstained", "reason", "seconds")}
     return Discovery(
         target=train.target,
@@ -228,16 +241,18 @@ def _judged(
         reason=asked.reason,
         confidence={} if asked.chosen is None else asked.chosen.confidence,
         pairs={} if best is None else best.pairs,
-        test_error=float(np.mean(losses["graph"])),
-        dense_test_error=float(np.mean(losses["dense"])),
-        boosting_test_error=boosted,
+        test_error=errors["graph"],
+        dense_test_error=errors["dense"],
+        boosting_test_error=errors.get("boosting"),
         model=replace(asked.model, graph=_output_named(asked.model.graph, train.target)),
         residuals=residuals,
+        rows=(train, test),
         details={
             "rows": {"train": len(train.y), "test": len(test.y)},
             "error_intervals": {
                 name: list(percentile_interval(resampled_means(loss, work.generator))) for name, loss in losses.items()
             },
+            "additive_test_error": errors.get("additive"),
             "prediction_interval": {"coverage": COVERAGE, "half_width": width, "share_of_test_rows": covered},
             **confirmed,
             **details,

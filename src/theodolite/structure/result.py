@@ -14,6 +14,8 @@ from theodolite.graphs import CompositionalGraph
 
 if TYPE_CHECKING:
     from theodolite.structure.data.coding import Coding
+    from theodolite.structure.data.tables import Samples
+    from theodolite.structure.explain.explanation import Explanation
     from theodolite.structure.fit.fitting import Fitted
     from theodolite.structure.predictions import Predictions, Predictor
 
@@ -51,6 +53,8 @@ class Discovery:
     model: Fitted | None = field(repr=False)
     details: Mapping[str, Any] = field(default_factory=dict)  # rows, noise, seconds, candidates, parameters, seed
     coding: Coding | None = field(default=None, repr=False)  # how the columns of a table became numbers
+    rows: tuple[Samples, Samples] | None = field(default=None, repr=False)  # to learn from, and to test on
+    explanation: Explanation | None = field(default=None, repr=False)
     residuals: NDArray[np.float64] | None = field(default=None, repr=False)  # of training rows the network has not seen
 
     def predict(self, data: Any, coverage: float = 0.9) -> Predictions:
@@ -84,5 +88,6 @@ class Discovery:
                 for (a, b), score in sorted(self.pairs.items(), key=lambda item: -item[1])
             ],
             **self.details,
+            **({} if self.explanation is None else {"explanation": self.explanation.to_json()}),
             **({} if self.coding is None else {"columns": self.coding.to_json()["columns"]}),
         }

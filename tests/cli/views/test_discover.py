@@ -9,11 +9,17 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from theodolite.cli.views.discover import describe, discovery_page, errors, print_discovery, ticks, verdict
 from theodolite.graphs import CompositionalGraph, Node
+from theodolite.structure.data.coding import Coding, ColumnCoding
+from theodolite.structure.explain.effects import Effect
+from theodolite.structure.explain.explanation import Explained, Explanation
+from theodolite.structure.explain.formulas import Formula
+from theodolite.structure.explain.importance import Importance
 from theodolite.structure.result import Discovery
 
 GRAPH = CompositionalGraph(
@@ -175,3 +181,43 @@ def test_a_single_sum_is_called_one_and_not_a_function_of_everything() -> None:
         == "a sum of 3 functions of one variable each"
     )
     assert describe(CompositionalGraph.dense(variables)) == "one constituent function of 3 inputs"
+
+
+def explained(found: Discovery) -> Discovery:
+    """With a curve, a category and a map, importance and stability."""
+    line = np.linspace(0, 1, 5)
+    seen = np.random.default_rng(0).random((20, 2))
+    curve = Effect(("x3",), "h2", (line,), line, line - 1, line + 1, seen[:, :1])
+    two, square = np.zeros(2), np.zeros((5, 5))
+    words = Effect(("x4",), None, (np.array([0.0, 1.0]),), two, two, two, seen[:, :1].round())
+    plane = Effect(("x1", "<b>x2</b>"), "h1", (line, line), np.outer(line, line) - 0.2, square, square, seen)
+    formula = Formula("2·x3", "2\\,x3", "2*x3", 0.001)
+    told = Explanation(
+        (Explained(plane, 0.8, None), Explained(curve, 0.3, formula), Explained(words, 0.0, None)),
+        (Importance("x1", ("x1",), 0.8, (0.5, 0.9)), Importance("x3", ("x3",), 0.3, (0.2, 0.4))),
+        (Importance("h1", ("x1", "<b>x2</b>"), 0.8, (0.6, 0.95)),),
+        dict.fromkeys(GRAPH.edges, 0.75),
+        8,
+    )
+    coding = Coding((ColumnCoding("x4", "category", 0.5, categories={"red": 0.0, "<i>blue": 1.0}, other=0.5),))
+    interval = {"coverage": 0.9, "half_width": 1.5, "share_of_test_rows": 0.88}
+    details = {**found.details, "prediction_interval": interval, "additive_test_error": 0.2}
+    return replace(found, explanation=told, coding=coding, details=details)
+
+
+def test_the_page_shows_effects_importance_stability_and_intervals(found: Discovery) -> None:
+    page = discovery_page(explained(found))
+    text = read(page)
+    assert page.count('role="img" aria-label="effect of') == 3
+    assert "2·x3 Misses 0.1 % of the variance" in text
+    assert "Python 2*x3" in text
+    for told in ("red", "<i>blue", "of x1, <b>x2</b>", "0.6 to 0.95", "75 %", "of 8 halves", "additive model", "0.2"):
+        assert told in text, told
+    assert "<i>blue" not in page
+    assert "± 1.5 is meant to hold 90 % of new rows; it held 88 %" in text
+    assert "need them: x4" in text
+    order = [text.index(title) for title in ("x1 and <b>x2</b>", "What matters", "Edges")]
+    assert order == sorted(order)
+    bare = read(discovery_page(found))
+    assert "What the parts do" not in bare
+    json.dumps(explained(found).to_json())

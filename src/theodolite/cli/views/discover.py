@@ -11,6 +11,7 @@ from markupsafe import Markup
 from rich.console import Console
 from rich.text import Text
 
+from theodolite.cli.views.effects import effect_figures, importance_rows
 from theodolite.graphs import CompositionalGraph
 from theodolite.report.numbers import DASH, exact_value, format_value
 from theodolite.report.page.template import environment, verbatim
@@ -97,6 +98,7 @@ def errors(found: Discovery) -> list[ShownError]:
         "graph": (model, "the network that is returned", found.test_error),
         "dense": ("dense network", "reads every variable at once", found.dense_test_error),
         "boosting": ("gradient boosting", "trees, scikit-learn's", found.boosting_test_error),
+        "additive": ("additive model", "EBM, interpret's", found.details.get("additive_test_error")),
     }
     if found.abstained:
         del named["graph"]  # it is the dense one
@@ -134,6 +136,12 @@ def discovery_page(found: Discovery, command: str = "", provenance: Mapping[str,
         word=word,
         sentence=sentence,
         found=found,
+        effects=effect_figures(found),
+        importance=importance_rows(found),
+        stability=found.explanation.stability if found.explanation is not None else {},
+        resamples=found.explanation.resamples if found.explanation is not None else 0,
+        unused=[name for name in found.graph.variables if name not in found.graph.used],
+        interval=found.details.get("prediction_interval"),
         drawing=Markup(draw_graph(found.graph, found.confidence or None)),
         errors=errors(found),
         ticks=ticks(found),
@@ -214,7 +222,16 @@ def _candidates(found: Discovery) -> list[dict[str, Any]]:
 
 
 def _settings(details: Mapping[str, Any], provenance: Mapping[str, Any]) -> dict[str, str]:
-    hidden = {"notes", "candidates", "error_intervals", "dense_held_out_error", "dense_kind", "searched_graph"}
+    hidden = {
+        "prediction_interval",
+        "additive_test_error",
+        "notes",
+        "candidates",
+        "error_intervals",
+        "dense_held_out_error",
+        "dense_kind",
+        "searched_graph",
+    }
     shown = {**{key: value for key, value in details.items() if key not in hidden and value is not None}, **provenance}
     return {key.replace("_", " "): exact_value(value) for key, value in shown.items()}
 
