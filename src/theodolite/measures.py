@@ -89,6 +89,7 @@ _PLACES = {
     "separation-rank": "instruments.rank.measured:measure_separation_rank",
     "spectrum": "instruments.rank.measured:measure_spectrum",
     "sensitivity": "instruments.sensitivity.one_symbol:measure_sensitivity",
+    "leakage": "instruments.leakage:measure_leakage",
     "symmetry": "instruments.symmetry:measure_symmetry",
     "depth-against-width": "scaling.measured:measure_depth_against_width",
     "express": "witness.express:measure_express",

@@ -128,8 +128,8 @@ def test_seconds_are_those_of_a_net_that_sleeps(monkeypatch):
     for name in ("forward_seconds_per_token", "training_seconds_per_token"):
         row = found[name]
         assert row.value * 20 == pytest.approx(0.004)
-        low, high = row.interval
-        assert row.diagnostics["fastest"] <= low <= row.value <= high
+        assert row.value == row.interval[0] <= row.interval[1] == row.diagnostics["median"]
+        assert row.diagnostics["slowest"] * 20 == pytest.approx(0.04)
         assert row.diagnostics["runs"] >= 5
 
 

@@ -70,7 +70,14 @@ def test_a_second_run_measures_nothing_and_answers_the_same(tmp_path):
     assert (first.reused, again.reused) == (0, again.asked)
     assert again.asked == first.asked > 4
     assert again.answers == first.answers
-    assert [s.id for s in first.sections] == ["sensitivity", "spectrum", "separation-rank", "symmetry", "cost"]
+    assert [s.id for s in first.sections] == [
+        "leakage",
+        "sensitivity",
+        "spectrum",
+        "separation-rank",
+        "symmetry",
+        "cost",
+    ]
     learning, matrix = first.not_applicable
     assert learning.startswith("What training finds: 'sum-of-products' fits none of the tasks, the last because")
     assert "'sum-of-products' is a polynomial" in matrix

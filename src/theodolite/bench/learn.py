@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.bench.frames import frame
+from theodolite.bench.leaks import leak_warnings
 from theodolite.bench.lengths import unseen_lengths
 from theodolite.bench.plan import Net, TrainingPlan, plan_training
 from theodolite.bench.settings import Evaluation, Saving, Training, merged
@@ -50,6 +51,7 @@ class Learning:
     reused: int
     asked: int
     assumed: tuple[str, ...] = ()  # of users' nets: what nobody said of them
+    warnings: tuple[str, ...] = ()  # of nets that see more than their input
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -59,6 +61,7 @@ class Learning:
             "reused": self.reused,
             "asked": self.asked,
             **({"assumed": list(self.assumed)} if self.assumed else {}),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -170,6 +173,7 @@ def learn(
         reused=outcome.reused,
         asked=len({cell.key for cell in cells}),
         assumed=_assumed([pairing for _, pairing in planned.conditions.values()]),
+        warnings=leak_warnings(list(planned.conditions.values())),
     )
 
 
@@ -197,7 +201,7 @@ def _state_size(store: Store, net: Net, pairing: Pairing) -> dict[str, Any] | No
     """Measured once per net and shape: a number, or how much it grows with every token."""
     if pairing.task.spec.kind != "sequence":
         return None
-    name = "state size " + canonical([pairing.name, pairing.version, pairing.source, dict(pairing.shape)])
+    name = "state size, growth shown " + canonical([pairing.name, pairing.version, pairing.source, dict(pairing.shape)])
     known = store.trial(name)
     if known is None:
         measured = state_size(net, **with_shape(task_sizes(net, pairing.task), pairing.shape))

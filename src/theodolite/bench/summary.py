@@ -25,6 +25,7 @@ def _entry(rows: Sequence[Row]) -> dict[str, Any]:
     config, first = rows[0].cell.config, rows[0].result
     trained = [r for r in rows if r["status"] != "diverged"]
     unseen = [r["unseen"] for r in trained if r["unseen"] is not None]
+    least = 0.0 if first["score"] == "accuracy" else -math.inf
     return {
         "net": config["net"],
         "shape": config["shape"],
@@ -35,17 +36,17 @@ def _entry(rows: Sequence[Row]) -> dict[str, Any]:
         "solved": _solved(rows),
         "diverged": sum(1 for r in rows if r["status"] == "diverged"),
         "score": first["score"],
-        "accuracy": _spread([r["accuracy"] for r in trained]),
+        "accuracy": _spread([r["accuracy"] for r in trained], least),
         "chance": first["chance"],
         "threshold": first["threshold"],
-        "unseen": _spread(unseen) if unseen else None,
+        "unseen": _spread(unseen, least) if unseen else None,
         "by_length": _by_length(trained),
         "trained_lengths": first.get("trained_lengths"),
         "steps": config["schedule"]["steps"],
         "steps_to_solve": _steps_to_solve(rows),
         "rates": _by_rate(rows),
         "parameters": first["parameters"],
-        "converged": _spread([r["converged"] for r in trained if r.result.get("converged") is not None]),
+        "converged": _spread([r["converged"] for r in trained if r.result.get("converged") is not None], 0.0),
         "mean_steps": _mean_steps(trained),
         "state_size": first.get("state_size"),
         "seconds": math.fsum(r.facts.get("seconds", 0.0) for r in rows),
@@ -59,13 +60,14 @@ def _solved(rows: Sequence[Row]) -> dict[str, Any]:
     return {"count": count, "of": len(rows), "share": count / len(rows), "interval": wilson(count, len(rows))}
 
 
-def _spread(values: Sequence[float]) -> dict[str, Any] | None:
+def _spread(values: Sequence[float], least: float = -math.inf) -> dict[str, Any] | None:
+    """No score is above 1, and no share below 0."""
     if not values:
         return None
     interval = mean_interval(values)
     return {
         "mean": math.fsum(values) / len(values),
-        "interval": interval and (interval[0], min(1.0, interval[1])),  # no score is above 1
+        "interval": interval and (max(least, interval[0]), min(1.0, interval[1])),
         "max": max(values),
         "min": min(values),
         "deviation": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
@@ -109,7 +111,10 @@ def _by_rate(rows: Sequence[Row]) -> list[dict[str, Any]]:
             "lr": lr,
             "weight_decay": decay,
             "solved": _solved(members),
-            "accuracy": _spread([r["accuracy"] for r in members if r["accuracy"] is not None]),
+            "accuracy": _spread(
+                [r["accuracy"] for r in members if r["accuracy"] is not None],
+                0.0 if members[0]["score"] == "accuracy" else -math.inf,
+            ),
         }
         for (lr, decay), members in sorted(found.items(), reverse=True)
     ]

@@ -130,6 +130,7 @@ def learn(
         )
     if not explain:
         say(result.assumed)
+    say(f"warning: {line}" for line in result.warnings)
     if output.json:
         print_json(result.to_json())
     else:

@@ -29,10 +29,12 @@ _UNITS = {
     "forward_seconds_per_token": "µs per token",
     "training_seconds_per_token": "µs per token",
 }
+_BUSY = 0.5  # of the fastest run: how far above it the median may lie
 _MEANING = (
     "Operations count matrix products and convolutions only, two for a multiplication and addition. The state is how "
-    "many numbers of the past reach the future, measured as the rank of the outputs' derivatives. Times are medians on "
-    "this machine while other measurements ran: they compare networks, they do not benchmark them."
+    "many numbers of the past reach the future, measured as the rank of the outputs' derivatives. Times are the "
+    "fastest of several runs on this machine while other measurements ran, with their median where it lies more than a "
+    "half above: they compare networks, they do not benchmark them."
 )
 _COLUMNS = (
     Column("net", "network", numeric=False),
@@ -114,6 +116,12 @@ def _answer(row: Row) -> Answer:
     )
 
 
+def _time(found: Mapping[str, Any]) -> float | str:
+    """In µs; with the median of all runs where the machine was too busy to say one number."""
+    micro, spread = 1e6 * found["value"], found["diagnostics"].get("spread", 0.0)
+    return micro if spread <= _BUSY else f"{micro:.3g} (median {micro * (1 + spread):.3g})"
+
+
 def _bounded(diagnostics: Mapping[str, Any]) -> bool:
     """Whether the measurement ends the state from above; a rank alone is a bound from below."""
     return diagnostics.get("resolved", True) or diagnostics.get("at_most") is not None
@@ -158,7 +166,7 @@ def _lines(row: Row) -> list[dict[str, Any]]:
                 "formula": diagnostics.get("formula"),
             }
         elif name.endswith("seconds_per_token"):
-            line |= {"value": 1e6 * found["value"]}
+            line |= {"value": _time(found)}
         else:
             predicted = diagnostics.get("predicted")
             agrees = None if predicted is None else abs(found["value"] - predicted) <= 1e-9 * predicted

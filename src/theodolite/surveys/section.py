@@ -60,6 +60,7 @@ class Section(Protocol):
 sections: Registry[Section] = Registry(
     "section",
     {
+        "leakage": "theodolite.surveys.leakage:section",
         "learnability": "theodolite.surveys.learnability:section",
         "matrix": "theodolite.surveys.matrix:section",
         "sensitivity": "theodolite.surveys.sensitivity:section",

@@ -144,13 +144,19 @@ def _rates(entry: Mapping[str, Any]) -> str:
 
 
 def _lengths(entry: Mapping[str, Any]) -> str:
-    """The score at a few of the lengths, the shortest and the longest among them."""
+    """The score at a few of the lengths: the shortest, the longest trained and the longest of all among them."""
     found = entry["by_length"]
     if len(found) < 2:
         return ""
     count = min(_LENGTHS, len(found))
-    chosen = [found[round(i * (len(found) - 1) / (count - 1))] for i in range(count)]
-    return "by length: " + " · ".join(f"{one['length']} → {score(one['accuracy'])}" for one in chosen)
+    chosen = {round(i * (len(found) - 1) / (count - 1)) for i in range(count)}
+    longest = entry["trained_lengths"][-1] if entry["trained_lengths"] else None
+    trained = [at for at, one in enumerate(found) if longest is not None and one["length"] <= longest]
+    chosen |= set(trained[-1:])
+    upto = "" if longest is None else f", trained up to {longest}"
+    return f"by length{upto}: " + " · ".join(
+        f"{found[at]['length']} → {score(found[at]['accuracy'])}" for at in sorted(chosen)
+    )
 
 
 def _unseen_lengths(entry: Mapping[str, Any]) -> list[int]:

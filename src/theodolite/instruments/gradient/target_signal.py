@@ -104,6 +104,9 @@ def target_signal(
             progress(f"signal of {target.name}", 1 / draws)
     shares = [s / (p * variance) if p else 0.0 for s, p in zip(signals, powers, strict=True)]
     share, interval = sum(shares) / draws, mean_interval(shares)
+    resolved = exact or (interval is not None and interval[0] > 0)
+    if interval is not None:  # no share lies outside; an estimate without its noise may
+        interval = (min(max(interval[0], 0.0), 1.0), min(max(interval[1], 0.0), 1.0))
     baseline = 2.0**-spec.features if _on_signs(target) else None
     return TargetSignal(
         net=name,
@@ -116,7 +119,7 @@ def target_signal(
         baseline=baseline,
         times_baseline=None if baseline is None else share / baseline,
         exact=exact,
-        resolved=exact or (interval is not None and interval[0] > 0),
+        resolved=resolved,
         inputs=len(inputs),
         draws=draws,
         shares=tuple(shares),
