@@ -173,7 +173,7 @@ def test_counts_below_one_are_refused(option, value):
         ({"entry": 2}, "2 outputs, counted from 0"),
         ({"entry": -1}, "counted from 0"),
         ({"mode": "exactly"}, "exact, epsilon or grid"),
-        ({"weights": "mine"}, "drawn or own"),
+        ({"weights": "mine"}, "drawn, own"),
         ({"epsilon": 0.1}, "--epsilon belongs to --mode epsilon"),
         ({"inputs": "normal"}, "--inputs belongs to --mode epsilon"),
         ({"dtype": "float32"}, "--dtype belongs to --mode epsilon"),

@@ -229,8 +229,8 @@ def test_nets_that_read_ids_and_nets_made_for_float32():
     [
         ("lstm", {"batch": 0}, "batch of 0"),
         ("lstm", {"widht": 3}, "did you mean 'width'"),
-        (nn.Linear(3, 2), {"features": 4}, "failed on an input of shape"),
-        (lambda x: (x, x), {"features": 4}, "returns a tuple"),
+        (nn.Linear(3, 2), {"features": 4}, "reads 3 numbers, not 4"),
+        (lambda x: "x", {"features": 4}, "str"),
         ("lstm", {"device": "cuda:77"}, "cuda|CUDA"),
     ],
 )

@@ -244,7 +244,7 @@ class Fails(nn.Module):
         ("lstm", {"device": "tpu"}, BadInput, "tpu"),
         (Noisy(), {"tokens": 4}, BadInput, "gives one input different outputs"),
         (Fails(), {"tokens": 4}, BadInput, "only on Sundays"),
-        (lambda x: (x, x), {"tokens": 4}, BadInput, "returns a tuple"),
+        (lambda x: "x", {"tokens": 4}, BadInput, "str"),
         (lambda x: x / 0, {"tokens": 4}, BadInput, "NaN or infinity"),
         (lambda x: x[:, :2], {"tokens": 4}, BadInput, "must return"),
     ],
