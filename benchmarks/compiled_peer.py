@@ -75,23 +75,25 @@ class CompiledPeer:
         self._losses = torch.zeros(len(batches), len(next(iter(weights.values()))), device=device)
         self._rotation = _known_turns(pairing, batches[0].inputs, device)
         self._graphs: dict[str, torch.cuda.CUDAGraph] = {}
-        step = _step(pairing, rule, rates, device)
-        torch.compiler.reset()
+        self._written, self._backend = _step(pairing, rule, rates, device), backend
         started = time.perf_counter()
-        self.fullgraph = True
-        self._step = torch.compile(step, fullgraph=True, dynamic=False, backend=backend)
         state = [t.clone() for t in self._state()]
+        self.fullgraph = True
         try:
-            self._steps(1)
+            self._compile()
         except Exception:
             self.fullgraph = False
-            torch.compiler.reset()
-            self._step = torch.compile(step, dynamic=False, backend=backend)
-            self._steps(1)
+            self._compile()
         self._wait()
         self.compile_seconds = time.perf_counter() - started
+        self._compiled_for = "float32"
         for held, start in zip(self._state(), state, strict=True):
             held.copy_(start)
+
+    def _compile(self) -> None:
+        torch.compiler.reset()
+        self._step = torch.compile(self._written, fullgraph=self.fullgraph, dynamic=False, backend=self._backend)
+        self._steps(1)
 
     def run(self, precision: str = "float32") -> None:
         if self._device.type != "cuda":
@@ -115,11 +117,14 @@ class CompiledPeer:
                 self._losses[place].copy_(found)
 
     def _captured(self, precision: str) -> torch.cuda.CUDAGraph:
-        """What was compiled is not compiled again for another precision: it calls torch's products, which look."""
+        """Compiled again for another precision, of which the compiler has a guard."""
         graph = torch.cuda.CUDAGraph()
         self._wait()
         before = [t.clone() for t in self._state()]
-        with precision_of(precision), torch.compiler.set_stance("default", skip_guard_eval_unsafe=True):
+        with precision_of(precision):
+            if precision != self._compiled_for:
+                self._compile()
+                self._compiled_for = precision
             stream = torch.cuda.Stream(self._device)
             stream.wait_stream(torch.cuda.current_stream(self._device))
             with torch.cuda.stream(stream):

@@ -12,8 +12,8 @@ from theodolite.claims.tensors.t9_regimes import SIZES
 from theodolite.lab.cell import Cell, Row
 
 
-def study(best_depth, noise=0.002, bend=0.04):
-    """Losses of a parabola in ln depth about the best depth of every size."""
+def study(best_depth, noise=0.002, bend=0.04, halfway=None):
+    """Losses of a parabola in ln depth about the best depth of every size; about another one halfway, if given."""
     generator = np.random.default_rng(0)
     rows = []
     for size in SIZES:
@@ -22,7 +22,9 @@ def study(best_depth, noise=0.002, bend=0.04):
             width = round(math.sqrt(size.parameters / (12 * depth)))
             mean = 2 + bend * math.log(depth / best_depth(size.parameters)) ** 2
             seeds = (mean + noise * generator.standard_normal(4)).tolist()
-            points.append({"depth": depth, "width": width, "seeds": seeds})
+            before = 2.5 + bend * math.log(depth / (halfway or best_depth)(size.parameters)) ** 2
+            curve = [[100, before], [200, sum(seeds) / 4]]
+            points.append({"depth": depth, "width": width, "seeds": seeds, "curve": curve})
         rows.append(Row(Cell("depth-against-width", {}), {"size": size.parameters, "points": points}, None, {}))
     return rows
 
@@ -42,6 +44,13 @@ def test_the_rule_follows_the_valleys(best_depth, expected):
 
 def test_noise_decides_nothing():
     assert claims["T9"].at("full").decide(study(lambda size: 3, noise=0.5)).outcome == "undecided"
+
+
+def test_an_order_that_still_moves_decides_nothing():
+    grows = lambda size: 2 * (size / 30_000) ** 0.35
+    verdict = claims["T9"].at("full").decide(study(grows, halfway=lambda size: grows(size) / 4))
+    assert verdict.outcome == "undecided"
+    assert verdict.measured["not settled"]
 
 
 def test_every_shape_is_as_wide_as_the_rule_says():

@@ -26,30 +26,30 @@ from theodolite.theory.shapes import INTERCEPT, SLOPE
 
 DIGEST = "ed3f5f826dc4df5f"  # of the text that benchmarks/scale_text.py gathers
 SEEDS = 4
-_FIRST = 1000  # seeds from here on: trials used others
+_FIRST = 3000  # seeds from here on: trials used others
 _RESAMPLES = 2000
 _MOST = 5  # of six sizes
 
 
 @dataclass(frozen=True)
 class Size:
-    """`tokens` a parameter; `rates` over the width."""
+    """`tokens` in all, for every network; `rates` over the width."""
 
     parameters: int
     depths: tuple[int, ...]
     rates: tuple[float, ...]
-    tokens: float
-    batch: int
+    tokens: int
 
 
-_GRID, _ONE = (0.05, 0.1, 0.2, 0.4), (0.15,)
+_DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
+_GRID, _TWO, _ONE = (0.05, 0.1, 0.2, 0.4), (0.1, 0.2), (0.1,)
 SIZES = (
-    Size(30_000, (1, 2, 3, 4, 6, 8), _GRID, 20, 32),
-    Size(100_000, (1, 2, 3, 4, 6, 8, 12, 16, 24), _GRID, 20, 32),
-    Size(300_000, (1, 2, 3, 4, 6, 8, 12, 16, 24, 32), _GRID, 20, 32),
-    Size(1_000_000, (1, 2, 3, 4, 6, 8, 12, 16, 24, 32), _ONE, 20, 64),
-    Size(3_000_000, (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48), _ONE, 10, 64),
-    Size(10_000_000, (1, 2, 4, 6, 8, 12, 16, 24, 32, 48), _ONE, 5, 64),
+    Size(30_000, _DEPTHS[:6], _GRID, 20_000_000),
+    Size(100_000, _DEPTHS[:9], _GRID, 20_000_000),
+    Size(300_000, _DEPTHS[:10], _GRID, 20_000_000),
+    Size(1_000_000, _DEPTHS[:10], _TWO, 20_000_000),
+    Size(3_000_000, _DEPTHS, _ONE, 30_000_000),
+    Size(10_000_000, _DEPTHS[:2] + _DEPTHS[3:], _ONE, 50_000_000),
 )
 
 
@@ -62,10 +62,10 @@ def options(size: Size) -> dict[str, Any]:
         "seed": _FIRST,
         "rates": list(size.rates),
         "per_width": True,
-        "tokens": size.tokens,
+        "tokens": size.tokens / size.parameters,
         "vocabulary": 256,
         "context": 128,
-        "batch": size.batch,
+        "batch": 64,
         "rows": 512,
         "precision": "tf32",
     }
@@ -80,19 +80,28 @@ def _cells() -> list[Cell]:
 
 @dataclass(frozen=True)
 class _Shape:
+    """`halfway`: mean bits a byte after half of the training."""
+
     depth: int
     width: int
     bits: tuple[float, ...]
+    halfway: float
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.bits))
 
 
 def _decide(rows: Sequence[Row]) -> Verdict:
-    sizes = {row["size"]: [_shape(point) for point in row["points"]] for row in rows}
+    all_sizes = {row["size"]: [_shape(point) for point in row["points"]] for row in rows}
+    sizes = {size: shapes for size, shapes in all_sizes.items() if settled(shapes)}
     shows = regimes(sizes)
-    best = {size: min(shapes, key=lambda shape: float(np.mean(shape.bits))) for size, shapes in sizes.items()}
+    best = {size: min(shapes, key=lambda shape: shape.mean) for size, shapes in sizes.items()}
     slope, interval = transition(sizes)
     both, one = (sum(said is side for said in shows.values()) for side in (True, False))
     rises = interval is not None and interval[0] > 0
     falls = interval is not None and interval[1] < 0
+    moving = [size for size in all_sizes if size not in sizes]
     outcome = "holds" if both >= _MOST and rises else "fails" if one >= _MOST or falls else "undecided"
     between = "no line" if interval is None else f"{slope:.4f} ({interval[0]:.4f} to {interval[1]:.4f})"
     shapes = ", ".join(f"{size:,}: {shape.depth} (width {shape.width})" for size, shape in best.items())
@@ -103,15 +112,24 @@ def _decide(rows: Sequence[Row]) -> Verdict:
             "best depth": {str(size): [shape.depth, shape.width] for size, shape in best.items()},
             "both regimes": {str(size): said for size, said in shows.items()},
             "slope": None if interval is None else [slope, *interval],
+            "not settled": moving,
         },
-        f"Both regimes at {both} of {len(sizes)} sizes, one alone at {one}; best depths: {shapes}; slope of ln width "
-        f"over depth {between}, "
-        f"published {SLOPE}.",
+        f"Both regimes at {both} of {len(all_sizes)} sizes, one alone at {one}, not settled {len(moving)}; best "
+        f"depths: {shapes}; slope of ln width over depth {between}, published {SLOPE}.",
     )
 
 
 def _shape(point: Mapping[str, Any]) -> _Shape:
-    return _Shape(point["depth"], point["width"], tuple(point["seeds"]))
+    curve: dict[int, float] = dict(point["curve"])
+    halfway = min(curve, key=lambda step: abs(step - max(curve) / 2))
+    return _Shape(point["depth"], point["width"], tuple(point["seeds"]), curve[halfway])
+
+
+def settled(shapes: Sequence[_Shape]) -> bool:
+    """Whether the best depth halfway is the best at the end or next to it among those tried."""
+    depths = sorted(shape.depth for shape in shapes)
+    places = [depths.index(min(shapes, key=key).depth) for key in (lambda s: s.halfway, lambda s: s.mean)]
+    return abs(places[0] - places[1]) <= 1
 
 
 def regimes(sizes: Mapping[int, Sequence[_Shape]]) -> dict[int, bool | None]:
@@ -149,7 +167,7 @@ def transition(sizes: Mapping[int, Sequence[_Shape]]) -> tuple[float, tuple[floa
     generator = np.random.default_rng(seed_of(["regimes of depth and width"]))
     drawn = [_resampled(shapes, generator) for shapes in sizes.values()]
     slopes = [_slope(best) for best in zip(*drawn, strict=True) if len({shape.depth for shape in best}) > 1]
-    best = [min(shapes, key=lambda shape: float(np.mean(shape.bits))) for shapes in sizes.values()]
+    best = [min(shapes, key=lambda shape: shape.mean) for shapes in sizes.values()]
     if len(slopes) < 0.95 * _RESAMPLES or len({shape.depth for shape in best}) < 2:
         return math.nan, None
     return _slope(best), percentile_interval(slopes)
@@ -170,21 +188,22 @@ def _slope(best: Sequence[_Shape]) -> float:
 _STUDY = Rule(
     "Decoders (pre-norm, rotary, heads of about 16 numbers, a perceptron of about four widths) of six sizes, 30k to "
     "10M parameters without embedding and readout, all shapes of a size within 1 % of it, depths 1 to 48 as far as the "
-    f"width is at least 16; text {DIGEST} as bytes, 20 tokens a parameter (10 at 3M, 5 at 10M), {SEEDS} seeds, rates "
-    "constant and in proportion to 1/width: the best of four up to 300k, 0.15/width above. Loss: bits a byte on "
-    "documents that are held out, at the end. For all pairs with the least or the greatest depth, of all sizes, both "
-    "ways, Welch's one-sided test, Holm at 5 %: "
-    "a size shows both regimes if depth 1 is worse than a deeper network and the deepest is worse than a "
-    "shallower one. The transition of a size is the shape of least mean loss; the slope of ln width over depth through "
-    f"the six has a 95 % interval over resampled seeds. Holds if {_MOST} sizes or more show both regimes and the slope "
-    f"is above 0; fails if at {_MOST} or more depth 1, or the deepest, is better than all others, or if the slope is "
-    "below 0; undecided otherwise. The published line, "
-    "ln d = 5.039 + 0.0555·L, was fitted at depths 6 to 48 and stands beside.",
+    f"width is at least 16; text {DIGEST} as bytes, 20M tokens for every network (30M at 3M, 50M at 10M), {SEEDS} "
+    "seeds, rates constant and in proportion to 1/width: the best of four up to 300k, of two at 1M, 0.1/width above. "
+    "Loss: bits a byte on documents that are held out, at the end. A size whose best depth halfway through training is "
+    "neither the best at the end nor next to it among those tried has not settled and does not count. For all pairs "
+    "with the least or the greatest depth, of all sizes that count, both ways, Welch's one-sided test, Holm at 5 %: a "
+    "size shows both regimes if depth 1 is worse than a deeper network and the deepest is worse than a shallower one. "
+    "The transition of a size is the shape of least mean loss; the slope of ln width over depth through them has a "
+    f"95 % interval over resampled seeds. Holds if {_MOST} sizes or more show both regimes and the slope is above 0; "
+    f"fails if at {_MOST} or more depth 1, or the deepest, is better than all others, or if the slope is below 0; "
+    "undecided otherwise. The published line, ln d = 5.039 + 0.0555·L, was fitted at depths 6 to 48 and stands beside.",
     _cells,
     _decide,
     Statistics(
-        f"{SEEDS} seeds of each of 56 shapes, from {_FIRST} on; trials (5 rates, 2 shapes of 1M) used others",
-        "Holm over all pairs with the least or the greatest depth, of all sizes, both ways",
+        f"{SEEDS} seeds of each of 56 shapes, from {_FIRST} on; trials used others (5 rates of 2 shapes of 1M; 30k and "
+        "100k at 20 tokens a parameter, which is 160 and 500 steps: too few)",
+        "Holm over all pairs with the least or the greatest depth, of all sizes that count, both ways",
     ),
 )
 
