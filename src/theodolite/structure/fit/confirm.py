@@ -132,11 +132,12 @@ def confirm(
     guide = guide or dense.guide()
     fits = [jobs.candidate(found.graph, work, fold, guide, before.get(found.graph)) for found in proposed]
     best = min(range(len(fits)), key=lambda place: fits[place].validation_error, default=None)
-    if best is not None and fits[best].validation_error > dense.validation_error:
+    if best is not None and fits[best].validation_error > (1 + MARGIN) * dense.validation_error:
         # without noise, narrow constituents lose to a dense network that no graph holds back
         jobs.total += 1
         wider = {"width": WIDER * fits[best].width, "depth": fits[best].depth}
-        again = jobs.fit(fits[best].graph, work, "candidate", fold=fold, guide=guide, **wider)
+        once = replace(work, restarts=2, descent=min(200, work.descent), guided=0)
+        again = jobs.fit(fits[best].graph, once, "candidate", fold=fold, **wider)
         fits[best] = min(fits[best], again, key=lambda fitted: fitted.validation_error)
 
     left_out = quick[FINALISTS:]

@@ -20,6 +20,7 @@ from theodolite.training.stacked import Stacked
 
 TRIES = 4  # dampings tried with one Jacobian before a new one is made
 LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e10
+EVERY = 2  # steps from one look at the evidence, which costs as much as a step, to the next
 LEAST_PENALTY = 1e-9  # ρ; the evidence drives it to 0 where there is no noise
 
 
@@ -42,7 +43,7 @@ def least_squares(
     *,
     penalty: float | None = None,
     steps: int = 100,
-    patience: int = 12,
+    patience: int = 8,
     tolerance: float = 1e-4,
     until: float | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -67,7 +68,7 @@ def least_squares(
 
     for step in range(1, steps + 1):
         normal = _Normal(jacobian(net, state, rows), residuals, weights)
-        if penalty is None and step > 3:
+        if penalty is None and step > 3 and step % EVERY == 0:
             rho = _evidence(normal, rho, (weights * residuals**2).sum(1), (state**2).sum(1), count)
         loss = (weights * residuals**2).sum(1) + rho * (state**2).sum(1)
         open_ = torch.ones_like(count, dtype=torch.bool)
