@@ -107,7 +107,7 @@ def jobs(options: argparse.Namespace) -> list[Job]:
             for method in discover_random.METHODS:
                 found += [Job(part, name, -1.0, method) for name in discover_random.names(options.draws)]
     wanted = options.methods.split(",") if options.methods else None
-    return [job for job in found if wanted is None or job.method.split()[0] in wanted]
+    return [job for job in found if wanted is None or {job.method, job.method.split()[0]} & set(wanted)]
 
 
 def main() -> None:
@@ -156,7 +156,7 @@ def table(results: dict[str, Any]) -> str:
     for row in results.get("random", ()):
         low, high = row["materially_false_interval"]
         lines.append(
-            f"- random functions: {row['materially_false']} of {row['functions']} materially false "
+            f"- random functions, {row['method']}: {row['materially_false']} of {row['functions']} materially false "
             f"({low:.3f}–{high:.3f}); {row['outcomes']}; {row['seconds']['median']:.0f} s"
         )
     lines += [

@@ -8,7 +8,7 @@ import pytest
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree
 from theodolite.structure.boosting import boosting_error
-from theodolite.structure.fit.confirm import _no_worse, complexity, confirm
+from theodolite.structure.fit.confirm import _no_worse, complexity, confirm, rows_enough
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.result import Found
 from theodolite.tasks.shared.constituents import ComposedFunction
@@ -113,3 +113,12 @@ def test_boosting_explains_a_step_and_no_noise() -> None:
     assert boosting_error(x, step(x), new, step(new), seed=0) < 0.02
     noise = generator.normal(size=600)
     assert boosting_error(x, noise[:300], new, noise[300:], seed=0) > 0.9
+
+
+def test_the_rows_that_would_be_enough_are_about_those_that_are() -> None:
+    """Gains of 0.1 ± 1: a one-sided test at 5 % needs (1.645 / 0.1)² = 271 of them."""
+    gains = np.random.default_rng(0).normal(0.1, 1.0, 40_000)
+    enough = rows_enough(gains)
+    assert enough is not None
+    assert 200 < enough < 360
+    assert rows_enough(-gains) is None

@@ -44,7 +44,7 @@ def discover(
     graph_only: Annotated[bool, _box("--graph-only", help="Find the graph and fit no network to it.")] = False,
     rows: Annotated[int | None, Option(min=1, help="Use so many rows, drawn at random; points of a black box.")] = None,
     effort: Annotated[
-        str, Option(help="quick, standard or thorough fits; auto is quick below 200 rows, else standard.")
+        str, Option(help="quick, standard or thorough fits; auto is quick below 250 rows, else standard.")
     ] = "auto",
     seconds: Annotated[
         float | None, Option(min=1.0, help="End fitting about so long after the start, however far it is.")

@@ -23,7 +23,7 @@ from theodolite.graphs.graph import Kind
 from theodolite.statistics.paired import above_zero
 from theodolite.structure.data.source import Array
 from theodolite.structure.fit.confirm import Confirmation, complexity, confirm
-from theodolite.structure.fit.effort import TRIAL, Effort, effort_named
+from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.fit.guide import Guide
 from theodolite.structure.fit.verify import verified
@@ -95,17 +95,23 @@ def settle(
                 before["known"][CompositionalGraph.dense(variables)] = refinement.dense
         whole = tuple(variables)
         candidates = [replace(found, graph=replace(found.graph, variables=whole)) for found in candidates]
-    left = None if seconds is None else max(LEAST_SECONDS, seconds - (time.monotonic() - began))
-    asked = confirm(
-        *(candidates, x, y, generator),
-        variables=variables,
-        leave_out=[name for name in variables if name not in names] if notes else (),
-        effort=work,
-        seconds=left,
-        progress=progress,
-        **before,
-    )
-    return replace(verified(asked, x, y, generator), notes=notes)
+
+    def weighed(proposed: Sequence[Found], much: Effort) -> tuple[Confirmation, Confirmation]:
+        """What rows held out prefer, and what is left of it after doubts."""
+        left = None if seconds is None else max(LEAST_SECONDS, seconds - (time.monotonic() - began))
+        outside = [name for name in variables if name not in names] if notes else ()
+        asked = confirm(
+            *(proposed, x, y, generator),
+            **{"variables": variables, "leave_out": outside, "effort": much, "seconds": left, "progress": progress},
+            **before,
+        )
+        return asked, verified(asked, x, y, generator)
+
+    asked, found = weighed(candidates, work)
+    if found.chosen is None and asked.chosen is not None and work.products < TRIAL.products:
+        # quick networks may be far above the noise by themselves, whatever their graph
+        _, found = weighed([asked.chosen], replace(EFFORTS["standard"], dense_width=None))
+    return replace(found, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,7 @@ class _Refinement:
         readings: dict[Kind, SurrogateSource] = {"sum": source}
         if one_sign(self.y):
             readings["product"] = self._logarithm(source)
-        shown = propose_from(readings, self.generator)
+        shown = propose_from(readings, self.generator, until=self.until)
         seen, fresh = set(self.tried), []
         near = () if self.best is None else self._near(self.best.found, source)
         for graphs, most in ((shown, OF_SURROGATE), (near, OF_MOVES)):

@@ -33,7 +33,7 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
     """Learns a compositional graph and a network of it, or, where held-out rows do not prefer one, a dense network.
 
     Parameters: `graph`, a CompositionalGraph (or its JSON) to fit instead of looking for one; `effort`, one of auto,
-    quick, standard, thorough, where auto is quick below 500 rows; `seconds`, a limit on the time that fitting takes,
+    quick, standard, thorough, where auto is quick below 250 rows; `seconds`, a limit on the time that fitting takes,
     which makes the result depend on the machine; `boosting`, whether boosted trees predict where held-out rows prefer
     them to the network; `random_state`, as everywhere in scikit-learn.
 

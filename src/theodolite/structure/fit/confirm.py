@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from theodolite.graphs import CompositionalGraph
 from theodolite.statistics.bootstrap import percentile_interval, resampled_means
@@ -30,7 +32,8 @@ FINALISTS = 3  # candidates that are fitted with full effort, after a quick fit 
 class Trial:
     """A candidate beside the dense network: mean squared error over the target's variance on rows its networks did not
     see, and the ratio of this to dense's, with a bootstrap interval of 90 % and the share `p` of resamples in which the
-    graph was no better. `screened`: left out after a quick fit, which the figures are of."""
+    graph was no better. `screened`: left out after a quick fit, which the figures are of. `rows_enough`: about how many
+    rows would show that the graph is better, were the errors as they are; None where they are no lower than dense's."""
 
     found: Found
     fitted: Fitted = field(repr=False)
@@ -40,6 +43,7 @@ class Trial:
     p: float
     preferred: bool
     screened: bool = False
+    rows_enough: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -51,6 +55,7 @@ class Trial:
             "p": self.p,
             "preferred": self.preferred,
             "screened": self.screened,
+            "rows_enough": self.rows_enough,
         }
 
 
@@ -161,6 +166,7 @@ def confirm(
                 p=float(p[place]),
                 preferred=not screened and predicts and (level or preferred[place]),
                 screened=screened,
+                rows_enough=rows_enough(losses[:, 0] - losses[:, place + 1], LEVEL / max(1, len(fits))),
             )
         )
     chosen = _choose(trials, means)
@@ -180,6 +186,19 @@ def complexity(graph: CompositionalGraph) -> tuple[int, ...]:
     """The fan-ins of the graph, largest first, compared in that order: a constituent of d inputs costs ε^(−d/m) units
     (Theorem 1), so the largest decides. Sums and products are made of functions of one input."""
     return tuple(sorted((len(n.inputs) if n.kind == "general" else 1 for n in graph.nodes), reverse=True))
+
+
+def rows_enough(gains: Array, level: float = LEVEL) -> int | None:
+    """About how many such values would show that their mean is above 0: z grows like the root of their number.
+
+    Examples:
+        >>> rows_enough(np.tile([-1.0, 1.5], 50))
+        68
+    """
+    spread = float(gains.std())
+    if gains.mean() <= 0 or spread == 0:
+        return None
+    return math.ceil((stats.norm.isf(level) * spread / float(gains.mean())) ** 2)
 
 
 class _Jobs:
@@ -282,7 +301,8 @@ def reason_of(chosen: Trial | None, trials: Sequence[Trial], dense: Fitted) -> s
         return f"no graph was proposed; the dense network's held-out error is {at}"
     best = min(trials, key=lambda trial: trial.error)
     low, high = best.interval
+    enough = "" if best.rows_enough is None else f"; about {best.rows_enough:,} rows would be enough to tell"
     return (
         f"held-out rows do not prefer a graph: the best of {len(trials)} has {best.ratio:.3g} times the dense "
-        f"network's error (90 % interval {low:.3g} to {high:.3g}), which is {at}"
+        f"network's error (90 % interval {low:.3g} to {high:.3g}), which is {at}{enough}"
     )

@@ -47,7 +47,7 @@ EFFORTS = {
 }
 # many short starts: which of them is caught in a poor minimum shows early
 TRIAL = Effort(folds=4, restarts=4, descent=100, polish=20, products=2e10, width=8, dense_width=None)
-FEW_ROWS = 200
+FEW_ROWS = 250
 
 
 def effort_named(name: str | Effort, rows: int) -> Effort:

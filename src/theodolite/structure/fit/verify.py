@@ -42,11 +42,13 @@ class Doubt:
 def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Generator) -> Confirmation:
     """The graph that rows held out prefer, or else another that they prefer to dense, if nothing speaks against it.
 
-    Otherwise it abstains, and the model is whichever predicts rows held out best: a network may predict well and its
-    graph be doubtful. A graph is not claimed either where the dense network's error is lower, by however little.
+    Otherwise it abstains, and the model is the dense network, or one of a graph that predicts rows held out better
+    beyond chance: a network may predict well and its graph be doubtful. A graph is not claimed either where the dense
+    network's error is lower, by however little.
     """
     fits = [trial for trial in asked.trials if not trial.screened]
-    best = min((asked.dense, *(trial.fitted for trial in fits)), key=lambda fitted: fitted.validation_error)
+    better = [trial.fitted for trial in fits if trial.p <= LEVEL / len(fits)]
+    best = min((*better, asked.dense), key=lambda fitted: fitted.validation_error)
     if asked.chosen is None:
         return replace(asked, model=best)
     assert asked.dense.held_out is not None

@@ -14,7 +14,7 @@ from scipy import stats
 
 from theodolite.graphs.graph import CompositionalGraph, Kind
 from theodolite.statistics.paired import LEVEL, above_zero
-from theodolite.structure.data.source import Array
+from theodolite.structure.data.source import Array, Hurried, OutOfTime
 from theodolite.structure.result import Found
 from theodolite.structure.search.nesting import find_modules, turns
 from theodolite.structure.search.search import search
@@ -108,15 +108,21 @@ def propose(
 
 
 def propose_from(
-    readings: Mapping[Kind, SurrogateSource], generator: np.random.Generator, *, quick: bool = False
+    readings: Mapping[Kind, SurrogateSource],
+    generator: np.random.Generator,
+    *,
+    quick: bool = False,
+    until: float | None = None,
 ) -> list[Found]:
-    """The same from surrogates that are there already: of the target, for sums, and of its logarithm, for products."""
+    """The same from surrogates that are there already: of the target, for sums, and of its logarithm, for products.
+    After the moment `until` (of `time.monotonic`) gradients are no longer searched."""
     ranked: list[tuple[tuple[int, int], Found]] = []
     for kind, source in readings.items():
         if not predicts(source):
             log.info("no %s is proposed: the surrogate's R² on unseen rows is %.3f", kind, source.r2)
             continue
-        ranked += _candidates(measure_interactions(source, generator), kind, generator, search=not quick)
+        search = kind == "sum" and not quick
+        ranked += _candidates(measure_interactions(source, generator), kind, generator, search=search, until=until)
     # the simplest at the same strictness first: it has the fewest inputs of one constituent
     ranked.sort(key=lambda item: item[0])
     found: list[Found] = []
@@ -137,14 +143,15 @@ def predicts(source: SurrogateSource) -> bool:
 
 
 def _candidates(
-    interactions: Interactions, kind: Kind, generator: np.random.Generator, *, search: bool
+    interactions: Interactions, kind: Kind, generator: np.random.Generator, *, search: bool, until: float | None
 ) -> list[tuple[tuple[int, int], Found]]:
     """Graphs, each with its place: less sure readings of the data later, and wider constituents later."""
     used = interactions.used(LEVEL)
     if not used:
         return []
     turned = turns(interactions.source, generator)
-    found = [((1, 0), _searched(interactions, generator))] if kind == "sum" and search else []
+    searched = _searched(interactions, generator, until) if search else None
+    found = [] if searched is None else [((1, 0), searched)]
 
     def add(place: int, terms: list[Group], modules: list[Group], note: str) -> None:
         made = _found(interactions, terms, kind, modules, note)
@@ -159,11 +166,14 @@ def _candidates(
     return found
 
 
-def _searched(interactions: Interactions, generator: np.random.Generator) -> Found:
+def _searched(interactions: Interactions, generator: np.random.Generator, until: float | None) -> Found | None:
     """The graph that the search for black boxes sees in the surrogate's gradients and their errors: it also knows
-    variables that several constituents share."""
-    source = interactions.source
-    found = search(gather(source, generator), source, generator, level=LEVEL)
+    variables that several constituents share. None where the time for it is over."""
+    source = interactions.source if until is None else Hurried(interactions.source, until)
+    try:
+        found = search(gather(source, generator), source, generator, level=LEVEL)
+    except OutOfTime:
+        return None
     return replace(found, pairs=interactions.scores(), notes=("seen in the surrogate's gradients", *found.notes))
 
 
