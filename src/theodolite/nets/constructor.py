@@ -126,13 +126,22 @@ def _beside(net: Any, parameter: str) -> type | None:
 
 
 def _texts(net: Any) -> list[ast.AST]:
-    """The net's file, where a configuration goes from class to class; its own text where there is no file."""
+    """The text of the net and of all in its file that it names, to which a configuration is handed on."""
     for owner in (inspect.getmodule(net), net):
         try:
-            if owner is not None:
-                return [ast.parse(textwrap.dedent(inspect.getsource(owner)))]
+            tree = None if owner is None else ast.parse(textwrap.dedent(inspect.getsource(owner)))
         except (OSError, SyntaxError, TypeError):
             continue
+        if tree is not None:
+            defined = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+            reached: dict[str, ast.AST] = {}
+            waiting = [net.__name__]
+            while waiting:
+                name = waiting.pop()
+                if name in defined and name not in reached:
+                    reached[name] = defined[name]
+                    waiting += [node.id for node in ast.walk(defined[name]) if isinstance(node, ast.Name)]
+            return list(reached.values()) or [tree]
     return []
 
 

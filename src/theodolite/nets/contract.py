@@ -35,8 +35,8 @@ _SPELLINGS = {
     "context_length context_size ctx_len n_ctx max_position_embeddings l_max",
     "features": "input_size input_dim input_features in_features in_dim in_size in_channels dim_in d_in d_input "
     "n_features num_features n_inputs num_inputs n_in",
-    "outputs": "num_classes n_classes n_class nclass num_labels output_size output_dim output_features out_features "
-    "out_dim out_size out_channels dim_out d_out d_output n_outputs num_outputs num_targets n_out",
+    "outputs": "num_classes num_class n_classes n_class nclass num_labels output_size output_dim output_features "
+    "out_features out_dim out_size out_channels dim_out d_out d_output n_outputs num_outputs num_targets n_out",
 }
 ALIASES = {alias: name for name, spelt in _SPELLINGS.items() for alias in spelt.split()}
 

@@ -132,7 +132,9 @@ def _is_token_first(module: nn.Module, calling: Calling, x: Tensor) -> bool:
     changed = x.clone()
     changed[0, 2] = (changed[0, 2] + 1) % max(2, int(x.max()) + 1) if not x.is_floating_point() else changed[0, 2] + 1.0
     after = _output(module, calling, changed)
-    if before is None or after is None or before.shape[:2] != x.shape[:2]:
+    if before is None:  # a state that it is handed says how many rows there are
+        return _output(module, replace(calling, token_first=True), x) is not None
+    if after is None or before.shape[:2] != x.shape[:2]:
         return False
     felt = (before != after).flatten(2).any(dim=2)
     return bool(felt[1:].any()) and not bool(felt[0, [0, 1, 3, 4]].any())
