@@ -35,9 +35,10 @@ class Found:
 class Discovery:
     """The graph that data or a black box shows, the network fitted to it, and what it is worth on data held out.
 
-    `abstained`: no graph was preferred to a dense network; then `graph` is dense and `model` the dense network. Errors
-    are mean squared errors over the variance of the target, on rows that nothing was chosen by; None where there is no
-    such network (a black box that was only asked for its graph).
+    `abstained`: no graph was preferred to a dense network, or the one that was is in doubt; then `graph` is dense, and
+    `model` the dense network or, where that predicts better, the network of a graph that is not claimed. Errors are
+    mean squared errors over the variance of the target, on rows that nothing was chosen by; None where there is no such
+    network (a black box that was only asked for its graph).
     """
 
     target: str

@@ -93,15 +93,16 @@ def print_discovery(console: Console, found: Discovery) -> None:
 
 def errors(found: Discovery) -> list[ShownError]:
     """The errors that are known, on one logarithmic axis."""
-    model = "dense network" if found.abstained else "network of the graph"
+    dense = found.abstained and (found.model is None or found.model.graph.is_dense)
+    model = "network of a graph that is not claimed" if found.abstained else "network of the graph"
     named = {
         "graph": (model, "the network that is returned", found.test_error),
         "dense": ("dense network", "reads every variable at once", found.dense_test_error),
         "boosting": ("gradient boosting", "trees, scikit-learn's", found.boosting_test_error),
         "additive": ("additive model", "EBM, interpret's", found.details.get("additive_test_error")),
     }
-    if found.abstained:
-        del named["graph"]  # it is the dense one
+    if dense:
+        del named["graph"]
     known = {key: (name, what, value) for key, (name, what, value) in named.items() if value is not None}
     intervals = found.details.get("error_intervals", {})
     spans = {key: tuple(intervals[key]) for key in known if intervals.get(key)}
