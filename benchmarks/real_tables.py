@@ -187,10 +187,13 @@ def summary(rows: list[Row]) -> dict[str, Any]:
     return {"tables": tables, "against": against, "seconds": taken}
 
 
-def jobs(splits: int, names: list[str]) -> list[Job]:
+def jobs(splits: int, names: list[str], wanted: list[str]) -> list[Job]:
     there = {package: importlib.util.find_spec(package) is not None for package in ("sklearn", "ISLP", "statsmodels")}
-    methods = METHODS if importlib.util.find_spec("interpret") is not None else METHODS[:-1]
-    for package in [package for package, found in there.items() if not found] + ["interpret"] * (len(methods) < 3):
+    methods = [one for one in METHODS if one in wanted]
+    if "ebm" in methods and importlib.util.find_spec("interpret") is None:
+        methods.remove("ebm")
+        there["interpret"] = False
+    for package in [package for package, found in there.items() if not found]:
         print(f"{package} is not installed: what needs it is left out", file=sys.stderr)
     kept = [name for name in names if there[TABLES[name].package]]
     return [Job("real", f"{name}/{s}", 0.0, method) for s in range(splits) for name in kept for method in methods]
@@ -201,11 +204,12 @@ def main(print_line: Callable[[str], None] = print) -> None:
     parser.add_argument("--out", type=Path, default=Path("real-tables.jsonl"))
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    wanted = jobs(options.splits, options.tables.split(","))
+    wanted = jobs(options.splits, options.tables.split(","), options.methods.split(","))
     found = run_all(wanted, measure, options.out, options.workers, options.minutes)
     told = {**summary([found[job] for job in wanted if job in found]), "seconds_allowed": SECONDS}
     told |= {"hardware": hardware(torch.device("cpu")), "rows": ROWS, "held_out": HELD_OUT}

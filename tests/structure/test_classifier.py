@@ -47,16 +47,16 @@ def drawn(rows: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def test_two_classes_of_a_table_with_words_get_probabilities_near_the_truth() -> None:
-    frame, y = drawn(400, 0)
+    frame, y = drawn(300, 0)
     new, truth = drawn(2000, 1)
-    found = CompositionalClassifier(effort="quick", random_state=0).fit(frame, y)
+    found = CompositionalClassifier(effort="quick", boosting=False, random_state=0).fit(frame, y)
     chance = found.predict_proba(new)
     assert list(found.classes_) == ["no", "yes"]
     np.testing.assert_allclose(chance.sum(axis=1), 1)
-    assert np.mean((chance[:, 1] - likely(new)) ** 2) < 0.02
+    assert np.mean((chance[:, 1] - likely(new)) ** 2) < 0.03
     assert roc_auc_score(truth, chance[:, 1]) > 0.95 * roc_auc_score(truth, likely(new))
     assert set(found.graphs_) == {"yes"}
-    assert found.predictors_["yes"] in ("graph", "dense", "boosting")
+    assert found.predictors_["yes"] in ("graph", "dense")
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.predict(new), found.predict(new))
 

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
+from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from theodolite.errors import BadInput
@@ -228,3 +231,16 @@ def test_weights_and_several_targets_are_refused(friedman: tuple) -> None:
         CompositionalRegressor().fit(x, y, sample_weight=np.ones(len(y)))
     with pytest.raises(ValueError, match="1d array"):
         CompositionalRegressor().fit(x, np.stack([y, y], axis=1))
+
+
+def test_names_come_through_a_pipeline_that_passes_data_frames_on(friedman: tuple) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y = friedman
+    frame = pandas.DataFrame(x, columns=list(NAMES))
+    line = make_pipeline(
+        StandardScaler().set_output(transform="pandas"), CompositionalRegressor(FRIEDMAN, effort=TINY, random_state=0)
+    ).fit(frame, y)
+    assert list(line[-1].feature_names_in_) == list(NAMES)
+    told = permutation_importance(line, frame, y, n_repeats=1, random_state=0)
+    assert told.importances_mean.min() > 0
+    assert partial_dependence(line, frame, ["x3"], grid_resolution=5)["average"].shape == (1, 5)

@@ -207,6 +207,8 @@ def test_what_is_no_table_is_refused(frame: pd.DataFrame, tmp_path: Path) -> Non
         (latin, {}, "cannot be read.*UTF-8"),
         (frame, {"target": None}, "--target.*columns are a, b of it, y, c"),
         (frame, {"target": 9}, "no column 9"),
+        (frame, {"target": ["y", "a"]}, "2 targets are explained one by one"),
+        (frame, {"target": "y,a"}, "2 targets are explained one by one: give one of y, a"),
         (frame, {"drop": ["d"]}, "no column is called 'd'"),
         (frame, {"drop": ["y"]}, "'y' cannot be dropped"),
         (frame.iloc[:0], {}, "data frame is empty"),

@@ -35,8 +35,8 @@ class CompositionalClassifier(ClassifierMixin, BaseEstimator):
     each against the rest, and their probabilities scaled to add up to 1. None is closer to 0 or 1 than the number of
     rows can show.
 
-    After `fit`: `classes_`; for the second of two classes, or for each of several, `predictors_` (graph, dense or
-    boosting: what predicts), `graphs_`, `abstained_`, `reasons_`, `models_` and `discoveries_`, all by class;
+    After `fit`: `classes_`; for the second of two classes, or for each of several, `predictors_` (graph, dense,
+    boosting or mean: what predicts), `graphs_`, `abstained_`, `reasons_`, `models_` and `discoveries_`, all by class;
     `codings_`, `n_features_in_` and, where columns have names, `feature_names_in_`.
     """
 

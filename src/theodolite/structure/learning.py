@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.validation import validate_data
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.statistics.paired import above_zero
-from theodolite.structure.boosting import held_out_by_boosting
+from theodolite.structure.boosting import FoldTrees, fold_trees
 from theodolite.structure.data.columns import Column, is_frame, of_array, of_frame, row_place
 from theodolite.structure.data.faults import check_columns
 from theodolite.structure.fit.confirm import Confirmation
@@ -25,6 +26,7 @@ from theodolite.structure.result import Discovery, Found
 
 Array = NDArray[np.float64]
 _GAPS: Any = "allow-nan"
+LITTLE = 0.05  # a weight in a mean that is taken for none
 
 
 class BadData(BadInput, ValueError):
@@ -44,21 +46,26 @@ class Settings:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a table says of one target. `trees` are there where held-out rows prefer them to the network; `held_out` is
-    what the better of both says of training rows it has not seen."""
+    """What a table says of one target. Where held-out rows prefer it to the network alone, a weighted mean with trees
+    predicts: `weights` of the network and of each of `trees`. `held_out` is what predicts, of training rows that the
+    networks and trees have not seen."""
 
     discovery: Discovery
     model: Fitted
     held_out: Array = field(repr=False)
-    trees: Any = field(default=None, repr=False)
+    trees: tuple[FoldTrees, ...] = field(default=(), repr=False)
+    weights: tuple[float, ...] = (1.0,)
 
     @property
     def found(self) -> str:
-        """What predicts: “graph”, “dense” or “boosting”."""
-        return "boosting" if self.trees is not None else "dense" if self.model.graph.is_dense else "graph"
+        """What predicts: “graph”, “dense”, “boosting”, or the “mean” of a network and boosting."""
+        if self.trees:
+            return "mean" if self.weights[0] > LITTLE else "boosting"
+        return "dense" if self.model.graph.is_dense else "graph"
 
     def predict(self, rows: Array) -> Array:
-        return self.model.predict(rows) if self.trees is None else self.trees.predict(rows)
+        parts = [self.model.predict(rows), *(one.predict(rows) for one in self.trees)]
+        return np.tensordot(self.weights, np.stack(parts), axes=1)
 
 
 def training_columns(estimator: Any, X: Any, y: Any, *, y_numeric: bool) -> tuple[list[Column], NDArray[Any]]:
@@ -157,19 +164,44 @@ def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Setti
     dense = Found(asked.dense.graph, {}, asked.trials[0].found.pairs if asked.trials else {})
     notes += asked.notes
     details = {"rows": len(rows), **_details(asked), "notes": notes}
-    trees, unseen = None, unseen_by(asked.model)
+    learnt = Learnt(
+        _discovery(asked.chosen or dense, asked.model, asked.chosen is None, reason, details, began),
+        asked.model,
+        unseen_by(asked.model),
+    )
     if settings.boosting and len(rows) >= SEARCH_ROWS and np.ptp(targets) > 0:
-        other, of_trees = held_out_by_boosting(rows, targets, int(settings.generator.integers(2**31)))
-        losses = (of_trees - targets) ** 2
-        details["boosting_held_out_error"] = float(losses.mean() / targets.var())
-        if above_zero((unseen - targets) ** 2 - losses):
-            trees, unseen = other, of_trees
-            notes.append(
-                f"boosting is better here: its held-out error is {details['boosting_held_out_error']:.3g} of the "
-                f"variance, the network's {asked.model.validation_error:.3g}; it predicts, and model_ is the network"
-            )
-    found = _discovery(asked.chosen or dense, asked.model, asked.chosen is None, reason, details, began)
-    return Learnt(found, asked.model, unseen, trees)
+        learnt = _with_trees(learnt, rows, targets, int(settings.generator.integers(2**31)))
+    return learnt
+
+
+def _with_trees(learnt: Learnt, rows: Array, targets: Array, seed: int) -> Learnt:
+    """With boosted trees, of all variables together and of each by itself, where held-out rows prefer the mean."""
+    trees = (fold_trees(rows, targets, seed), fold_trees(rows, targets, seed, additive=True))
+    unseen = np.stack([learnt.held_out, *(one.held_out for one in trees)], axis=1)
+    weights = _mean_weights(unseen, targets)
+    mean = unseen @ weights
+    errors = np.mean((unseen - targets[:, None]) ** 2, axis=0) / targets.var()
+    error = float(np.mean((mean - targets) ** 2) / targets.var())
+    better = above_zero((learnt.held_out - targets) ** 2 - (mean - targets) ** 2)
+    details: dict[str, Any] = {**learnt.discovery.details, "boosting_held_out_error": float(errors[1:].min())}
+    if better:
+        what = "a mean with boosting" if weights[0] > LITTLE else "boosting"
+        details["weights"] = dict(zip(("network", "boosting", "additive boosting"), weights.tolist(), strict=True))
+        details["notes"] = [
+            f"{what} is better here: its held-out error is {error:.3g} of the variance, the network's {errors[0]:.3g}; "
+            f"it predicts, with a weight of {weights[0]:.2g} for the network, which is model_",
+            *details["notes"],
+        ]
+    told = replace(learnt, discovery=replace(learnt.discovery, details=details))
+    return replace(told, held_out=mean, trees=trees, weights=tuple(weights.tolist())) if better else told
+
+
+def _mean_weights(unseen: Array, targets: Array) -> Array:
+    """Weights, none negative and 1 in all, of least squared error; 0 for what hardly counts."""
+    firm = 1e3 * float(np.sqrt(np.mean(targets**2) * len(targets)) + 1)
+    weights, _ = nnls(np.vstack([unseen, np.full(unseen.shape[1], firm)]), np.append(targets, firm))
+    weights[weights < LITTLE * weights.sum()] = 0.0
+    return weights / weights.sum()
 
 
 def unseen_by(model: Fitted) -> Array:

@@ -34,10 +34,10 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
 
     Parameters: `graph`, a CompositionalGraph (or its JSON) to fit instead of looking for one; `effort`, one of auto,
     quick, standard, thorough, where auto is quick below 250 rows; `seconds`, a limit on the time that fitting takes,
-    which makes the result depend on the machine; `boosting`, whether boosted trees predict where held-out rows prefer
-    them to the network; `random_state`, as everywhere in scikit-learn.
+    which makes the result depend on the machine; `boosting`, whether boosted trees take part where held-out rows prefer
+    a mean with them to the network alone; `random_state`, as everywhere in scikit-learn.
 
-    After `fit`: `predictor_` (graph, dense or boosting: what predicts), `graph_`, `abstained_`, `reason_`,
+    After `fit`: `predictor_` (graph, dense, boosting or mean: what predicts), `graph_`, `abstained_`, `reason_`,
     `confidence_` (of every edge of the graph), `model_` (a Fitted), `discovery_` (a Discovery; its test errors are
     None, because no rows are set aside), `coding_` (how columns became numbers), `n_features_in_` and, where columns
     have names, `feature_names_in_`. Needs at least 6 rows and 2 columns; below 50 rows it always abstains. Columns of

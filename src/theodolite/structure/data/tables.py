@@ -154,6 +154,11 @@ def _target(target: str | int | None, names: Sequence[str]) -> str:
         if not -len(names) <= target < len(names):
             raise BadInput(f"there is no column {target} among {len(names)}: count from 0")
         return names[target]
+    several = [str(one) for one in target] if isinstance(target, list | tuple) else str(target).split(",")
+    if target not in names and len(several) > 1 and all(one.strip() in names for one in several):
+        raise BadInput(
+            f"{len(several)} targets are explained one by one: give one of {', '.join(several)} as the target"
+        )
     if target not in names:
         raise BadInput(f"the target is missing: {unknown('column', str(target), names)}")
     return str(target)
