@@ -77,8 +77,8 @@ def delta_net(
     negative: bool = True,
     kernel: int = 4,
 ) -> ResidualRecurrence:
-    """Gated DeltaNet (Yang et al. 2024) without its output gate, in blocks like the Transformer's; β up to 2 (Grazzi et
-    al. 2024), several steps per token (DeltaProduct, Siems et al. 2025).
+    """Gated DeltaNet (Yang et al. 2024) without its output gate and its learnt rate A of the decay, in blocks like the
+    Transformer's; β up to 2 (Grazzi et al. 2024), several steps per token (DeltaProduct, Siems et al. 2025).
 
     Carries heads·a² numbers per layer, a = width / heads, and the last `kernel` − 1 tokens.
     """

@@ -20,7 +20,8 @@ _LEAST = 1e-6
 
 
 class FixedSystem(nn.Module):
-    """S4D (Gu et al. 2022): h' = λ h + x with complex modes λ of every channel, held constant over a step Δ.
+    """S4D (Gu et al. 2022) without its GLU: h' = λ h + x with complex modes λ of every channel, held constant over a
+    step Δ.
 
     Zero-order hold: a = e^{Δλ}, and (a − 1)/λ times the weight c of a mode, which with its conjugate gives twice the
     real part. Modes start at −½ + iπn ("S4D-Lin"), Δ log-uniformly spread over the channels.
@@ -52,10 +53,11 @@ class FixedSystem(nn.Module):
 
 
 class SelectiveSystem(nn.Module):
-    """The selective layer of Mamba-2 (Dao and Gu 2024), without its output gate: h ← e^{−Δ r} h + Δ B xᵀ, y = Cᵀ h.
+    """The selective layer of Mamba-2 (Dao and Gu 2024), without its output gate and at `expand` 1: h ← e^{−Δ r} h +
+    Δ B xᵀ, y = Cᵀ h.
 
     The step Δ of each head and the vectors B and C of `state` numbers, which the heads share, are read from the
-    token; the rate r > 0 of each head is learnt, the same for all entries of its state.
+    token; the rate r > 0 of each head, the same for all entries of its state, is learnt from 1 on (theirs: 1 to 16).
     """
 
     def __init__(self, width: int, heads: int, state: int, kernel: int) -> None:
@@ -99,7 +101,7 @@ def state_space(
     selective: bool = True,
     kernel: int = 4,
 ) -> ResidualRecurrence:
-    """Blocks like the Transformer's with a diagonal linear recurrence in place of attention.
+    """Blocks like the Transformer's, perceptron included, with a diagonal linear recurrence in place of attention.
 
     `selective` layers carry `state`·width numbers and the last `kernel` − 1 tokens, fixed ones 2·`state`·width; `heads`
     and `kernel` belong to the selective ones. All eigenvalues of a selective layer lie in (0, 1).
