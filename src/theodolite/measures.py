@@ -81,6 +81,7 @@ _PLACES = {
     "graded-rank": "claims.tensors.graded_rank:measure_graded_rank",
     "growth-certificate": "claims.tensors.growth_certificate:measure_growth_certificate",
     "special-weights": "claims.tensors.special_weights:measure_special_weights",
+    "along-training": "instruments.along_training:measure_along_training",
     "cost": "instruments.cost:measure_cost",
     "degree-training": "instruments.degree.trained:measure_degree_training",
     "fixed-points": "instruments.fixed_points.fixed_points:measure_fixed_points",

@@ -78,9 +78,10 @@ def test_a_second_run_measures_nothing_and_answers_the_same(tmp_path):
         "symmetry",
         "cost",
     ]
-    learning, matrix = first.not_applicable
+    learning, matrix, trained = first.not_applicable
     assert learning.startswith("What training finds: 'sum-of-products' fits none of the tasks, the last because")
     assert "'sum-of-products' is a polynomial" in matrix
+    assert "'sum-of-products' is a polynomial" in trained
 
 
 def test_an_interrupted_survey_goes_on_where_it_was(tmp_path):
@@ -120,7 +121,7 @@ def test_a_size_that_no_built_in_net_has_does_not_apply():
     assert not found.answers
     told = [reason for reason in found.not_applicable if "not polynomial" not in reason]
     assert all("a budget of 200 parameters is too small" in reason for reason in told)
-    assert len(told) == 6
+    assert len(told) == 8
 
 
 @pytest.mark.usefixtures("short_training")

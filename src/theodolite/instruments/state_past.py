@@ -119,6 +119,11 @@ class Past:
         """Seconds for what is asked next, half of all at least."""
         return max(self.seconds / 2, self.seconds - (_clock() - self.started))
 
+    def used(self, tokens: int, faint: float) -> int:
+        """Directions of the past that reach the future by more than this part of the strongest, at these weights."""
+        values = torch.linalg.svdvals(self._rows(tokens, self.features, FIRST_ROWS))
+        return int((values > faint * values[0]).sum()) if float(values[0]) > 0 else 0
+
     def bound(self, tokens: int, features: int) -> int:
         """Tokens that are reached, times the largest rank of one: blocks of columns have no more together."""
         rows = self._rows(tokens, features, features + SURPLUS).unflatten(1, (tokens, features))

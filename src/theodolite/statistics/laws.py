@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-FEWEST = 4  # points, so that three are left for a line, which they need not lie on
+FEWEST = 3  # points: two are left for a line that foretells the third
 _WITHIN = 0.5  # of the logarithm: held-out values within a factor of e^0.5 on average are foretold,
 _OF_RANGE = 0.07  # or within this part of the range of the curve,
 _NOISES = 2.0  # or within so many standard errors of its points

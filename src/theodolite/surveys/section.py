@@ -67,6 +67,7 @@ sections: Registry[Section] = Registry(
         "spectrum": "theodolite.surveys.spectrum:section",
         "separation-rank": "theodolite.surveys.separation:section",
         "symmetry": "theodolite.surveys.symmetry:section",
+        "trained": "theodolite.surveys.trained:section",
         "cost": "theodolite.surveys.cost:section",
         "claims": "theodolite.surveys.scoreboard:section",
     },

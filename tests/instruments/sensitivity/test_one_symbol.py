@@ -305,7 +305,8 @@ def test_it_is_repeated_and_stored_and_nothing_global_is_touched():
     config = {"net": "rnn", "shape": {"width": 8}, "lengths": [8, 16, 32], "draws": 2}
     rows = [measure("sensitivity", config, seed, "cpu") for seed in (1, 1, 2)]
     assert torch.equal(torch.random.get_rng_state(), state)
-    assert rows[0]["value"] == rows[1]["value"] != rows[2]["value"]
+    curves = [row["diagnostics"]["curve"] for row in rows]
+    assert curves[0] == curves[1] != curves[2]
     row = Measurement.from_json(json.loads(json.dumps(rows[0], allow_nan=False)))
     assert row.quantity == "sensitivity exponent"
     assert influence_law(nn.Linear(2, 2)) is None

@@ -29,7 +29,6 @@ from theodolite.instruments.through_embedding import through_embedding
 from theodolite.measurement import Measurement, Provenance, seed_of
 from theodolite.nets.contract import Influenced
 from theodolite.nets.load import Blueprint, blueprint
-from theodolite.statistics.laws import FEWEST as LAW_FROM
 from theodolite.statistics.power_law import FEWEST, curve, power_law
 from theodolite.theory.sensitivity import InfluenceLaw, first_symbol_exponents
 
@@ -112,7 +111,7 @@ def sensitivity(
         found["no_slope"] = f"the change is 0 or below rounding at all but {len(fitted)} lengths"
     elif over_length["shape"] == "exponential":
         found["no_slope"] = f"the change halves every {over_length['half_life']:.2g} tokens of the length"
-    elif over_length["shape"] is None and len(fitted) >= LAW_FROM:
+    elif over_length["shape"] is None:
         found["no_slope"] = "the change follows neither a power of the length nor an exponential"
     if "no_slope" in found:
         slope = interval = None
