@@ -83,6 +83,8 @@ def test_a_saved_network_predicts_new_tables_with_intervals_and_names_strange_ro
     told = predict(tmp_path, new)
     np.testing.assert_array_equal(told.value, found.predict(new).value)
     assert told.value[:2] == pytest.approx([1.5, 0.25], abs=0.15)
+    assert told.low is not None
+    assert told.high is not None
     assert np.all((told.low < told.value) & (told.value < told.high))
     assert list(told.to_frame().index) == [7, 8, 9]
     assert list(told.to_frame().columns) == ["y", "y low", "y high"]
@@ -92,7 +94,11 @@ def test_a_saved_network_predicts_new_tables_with_intervals_and_names_strange_ro
     new.to_csv(tmp_path / "new" / "rows.csv", index=False)
     again = predict(tmp_path, tmp_path / "new" / "rows.csv", coverage=0.5)
     np.testing.assert_array_equal(again.value, told.value)
-    assert np.all(again.high - again.low < told.high - told.low)
+    assert again.high is not None
+    assert np.all(again.high < told.high)
+    yes_or_no = replace(found, residuals=None).predict(new)
+    assert list(yes_or_no.columns()) == ["y"]
+    assert yes_or_no.to_json()["rows"][0].keys() == {"value"}
     assert 0.7 < found.details["prediction_interval"]["share_of_test_rows"] <= 1
     with pytest.raises(BadInput, match="no column is called 'b'"):
         predict(tmp_path, new.drop(columns="b"))

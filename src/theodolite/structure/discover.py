@@ -228,8 +228,11 @@ def _judged(
     graph = _output_named(asked.dense.graph if asked.chosen is None else asked.chosen.graph, train.target)
     assert asked.model.held_out is not None
     residuals = np.abs(asked.model.held_out - train.y)
-    width = half_width(residuals)
-    covered = float(np.mean(np.abs(asked.model.predict(test.x) - test.y) <= width))
+    interval = None
+    if len(np.unique(train.y)) > 2:
+        width = half_width(residuals)
+        covered = float(np.mean(np.abs(asked.model.predict(test.x) - test.y) <= width))
+        interval = {"coverage": COVERAGE, "half_width": width, "share_of_test_rows": covered}
     best = chosen or next((trial.found for trial in trials), None)
     heard = [*others, *details.pop("notes"), *asked.notes, *(best.notes if best is not None else ())]
     confirmed = {key: value for key, value in asked.to_json().items() if key not in ("abstained", "reason", "seconds")}
@@ -245,7 +248,7 @@ def _judged(
         dense_test_error=errors["dense"],
         boosting_test_error=errors.get("boosting"),
         model=replace(asked.model, graph=_output_named(asked.model.graph, train.target)),
-        residuals=residuals,
+        residuals=None if interval is None else residuals,
         rows=(train, test),
         details={
             "rows": {"train": len(train.y), "test": len(test.y)},
@@ -253,7 +256,7 @@ def _judged(
                 name: list(percentile_interval(resampled_means(loss, work.generator))) for name, loss in losses.items()
             },
             "additive_test_error": errors.get("additive"),
-            "prediction_interval": {"coverage": COVERAGE, "half_width": width, "share_of_test_rows": covered},
+            "prediction_interval": interval,
             **confirmed,
             **details,
             "notes": list(dict.fromkeys(heard)),

@@ -23,17 +23,20 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Predictions:
-    """`value` of every row, between `low` and `high` in the share `coverage` of rows like those learnt from."""
+    """`value` of every row, between `low` and `high` in the share `coverage` of rows like those learnt from; of a
+    target of two values, whose prediction is a share, there are no such ends."""
 
     target: str
     value: Array
-    low: Array
-    high: Array
+    low: Array | None
+    high: Array | None
     coverage: float
     notes: tuple[str, ...] = ()
     index: Any = field(default=None, repr=False)  # of the data frame that was given
 
     def columns(self) -> dict[str, Array]:
+        if self.low is None or self.high is None:
+            return {self.target: self.value}
         return {self.target: self.value, f"{self.target} low": self.low, f"{self.target} high": self.high}
 
     def to_frame(self) -> Any:
@@ -56,8 +59,8 @@ class Predictions:
             "target": self.target,
             "coverage": self.coverage,
             "rows": [
-                {"value": value, "low": low, "high": high}
-                for value, low, high in zip(self.value.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
+                dict(zip(("value", "low", "high"), row, strict=False))
+                for row in zip(*(numbers.tolist() for numbers in self.columns().values()), strict=True)
             ],
             "notes": list(self.notes),
         }
@@ -65,7 +68,8 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Predictor:
-    """A network, how columns of a table become its inputs, and its errors on rows that it did not see."""
+    """A network, how columns of a table become its inputs, and its errors on rows that it did not see (none where these
+    give no interval)."""
 
     model: Fitted
     coding: Coding
@@ -76,9 +80,10 @@ class Predictor:
         columns = read_columns(data, names=self.coding.names, header=header)
         value = self.model.predict(self.coding.encode(columns))
         width = half_width(self.residuals, coverage)
+        low, high = (value - width, value + width) if len(self.residuals) else (None, None)
         index = data.index if is_frame(data) and hasattr(data, "index") else None
         notes = self.coding.unlike(columns)
-        return Predictions(self.target, value, value - width, value + width, coverage, notes, index)
+        return Predictions(self.target, value, low, high, coverage, notes, index)
 
 
 def predict(folder: str | Path, data: Any, *, coverage: float = COVERAGE, header: bool = True) -> Predictions:

@@ -78,11 +78,12 @@ def map_svg(
     for i, row in enumerate(mean):
         for j, one in enumerate(row):
             share = round(_STEPS * abs(one) / largest) / _STEPS
-            colour = "var(--series-1)" if one > 0 else "var(--series-0)"
+            kind = "var(--series-1)" if one > 0 else "var(--series-0)"
+            colour = f"color-mix(in srgb, {kind} {85 * share:.0f}%, var(--page))"  # opaque: cells may overlap
             x, y = across(x_edges[i]), down(y_edges[j + 1])
             wide, high = across(x_edges[i + 1]) - x, down(y_edges[j]) - y
             if share:
-                parts.append(_box(x, y, wide, high, colour, 0.85 * share))
+                parts.append(_box(x, y, wide + 0.6, high + 0.6, colour, 1.0))
     parts += [
         f'<circle cx="{across(x):.1f}" cy="{down(y):.1f}" r="1.3" fill="var(--ink)" fill-opacity="0.5"/>'
         for x, y in seen
@@ -146,7 +147,7 @@ def _line(x: float, y: float, to_x: float, to_y: float, colour: str, width: floa
 def _box(x: float, y: float, width: float, height: float, colour: str, opacity: float) -> str:
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}" '
-        f'fill-opacity="{opacity:.2f}" shape-rendering="crispEdges"/>'
+        f'fill-opacity="{opacity:.2f}"/>'
     )
 
 
