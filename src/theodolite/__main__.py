@@ -1,6 +1,16 @@
-"""`python -m theodolite`: the command line where its script is not on the path."""
+"""The command line, as a script and as `python -m theodolite`: what is stopped while it still starts ends in a word."""
 
-from theodolite.cli.main import run
+import sys
+
+
+def main() -> None:
+    try:
+        from theodolite.cli.main import run
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)  # noqa: T201
+        sys.exit(130)
+    run()
+
 
 if __name__ == "__main__":
-    run()
+    main()

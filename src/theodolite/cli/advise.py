@@ -13,6 +13,7 @@ from theodolite.cli.configurations import Refused, end, of_each
 from theodolite.cli.groups import Computing, Device, grouped
 from theodolite.cli.options import panel, print_json
 from theodolite.cli.resources import ResourceOptions
+from theodolite.errors import BadInput
 
 if TYPE_CHECKING:
     from theodolite.advice.advice import Advice
@@ -64,6 +65,9 @@ def advise(
     from theodolite.advice.advice import advise as judge
     from theodolite.files import check_writable
 
+    if not measure and (device != "cpu" or output.threads is not None):
+        option = f"--threads {output.threads}" if device == "cpu" else f"--device {device}"
+        raise BadInput(f"{option} is for timing alone: add --measure, or leave it out")
     names = config or []
     one_only = {"--params": params, "--like": like, "--plot": plot, "--out": out, "--export": export}
     one_only |= {"--vocab": vocab, "--measure": measure or None, **having.by_option()}
@@ -120,7 +124,6 @@ def _check_options(
     out: Path | None,
     given: bool,
 ) -> None:
-    from theodolite.errors import BadInput
 
     asked = [option for option, value in one_only.items() if value is not None]
     if check and (asked or not names):
@@ -199,7 +202,6 @@ def _write(
     advice: Advice, name: str | None, plot: Path | None, out: Path | None, export: str | None, given: bool
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """What was written where, and what an export leaves out; nothing is written unless all of it can be."""
-    from theodolite.errors import BadInput
     from theodolite.files import OutputFolder, write_text
 
     written: dict[str, str] = {}
@@ -231,7 +233,6 @@ def _write(
 def _exported(advice: Advice, name: str | None, form: str, given: bool) -> Any:
     from theodolite.advice.exports.export import export
     from theodolite.advice.hub import load
-    from theodolite.errors import BadInput
 
     if given:
         assert name is not None
@@ -243,7 +244,6 @@ def _exported(advice: Advice, name: str | None, form: str, given: bool) -> Any:
 
 def _refuse_another(target: Path, text: str) -> None:
     """Nothing is written over another configuration, the one that was read among them."""
-    from theodolite.errors import BadInput
 
     if target.exists() and (not target.is_file() or target.read_text(encoding="utf-8", errors="replace") != text):
         raise BadInput(f"'{target}' is there already and differs from the advised one: choose another --out")

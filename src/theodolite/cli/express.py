@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from theodolite.cli.groups import Arguments, Computing, Seed, grouped
-from theodolite.cli.options import labelled, parse_arguments, print_json
+from theodolite.cli.options import labelled, parse_arguments, print_json, refuse_own_names
 
 if TYPE_CHECKING:
     from theodolite.witness.express import Expression
@@ -38,13 +38,10 @@ def express(
 
     This asks what weights exist, not what training finds.
     """
-    from theodolite.errors import BadInput
     from theodolite.witness.express import express as find
 
     shape = parse_arguments(arg)
-    reserved = [name for name in shape if name in ("task", "net", "task_args", "seed", "most", "samples")]
-    if reserved:
-        raise BadInput(f"'{reserved[0]}' is no argument of a net: remove it from --arg")
+    refuse_own_names(shape, find)
     options: dict[str, Any] = {} if samples is None else {"samples": samples}
     result = find(task, net, task_args=parse_arguments(task_arg, "--task-arg"), seed=seed, **options, **shape)
     if output.json:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal as signals
 import sys
 import traceback
-from typing import NoReturn
+from contextlib import suppress
+from typing import Any, NoReturn
 
 import typer
+import typer.main
 
 from theodolite.cli import (
     advise,
@@ -29,6 +34,7 @@ from theodolite.cli import (
     verify,
 )
 from theodolite.cli.options import print_error_json, start
+from theodolite.cli.plain_numbers import plain
 from theodolite.errors import TheodoliteError
 from theodolite.version import __version__
 
@@ -83,22 +89,31 @@ def run() -> None:
     """
     json = "--json" in sys.argv
     start()
+    _meet_the_terminal()
     try:
-        code = app(prog_name="theodolite", standalone_mode=not json)
+        code = plain(typer.main.get_command(app))(prog_name="theodolite", standalone_mode=not json)
+        sys.stdout.flush()
         if json:
             sys.exit(code if isinstance(code, int) else 0)
     except TheodoliteError as error:
         _fail(json, type(error).__name__, str(error), error.exit_code, f"error: {error}")
+    except KeyboardInterrupt:
+        _stopped()
     except SystemExit as end:
         if end.code == 130:  # what typer makes of Ctrl-C, without a word
-            kept = {"learn", "survey"} & set(sys.argv) or ("--out" in sys.argv and "discover" not in sys.argv)
-            stopped = "stopped: what is finished is kept, and the same command goes on" if kept else "stopped"
-            print(stopped, file=sys.stderr)  # noqa: T201
+            _stopped()
+        with suppress(BrokenPipeError):
+            _end_output(json)
         raise
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _full(json)
+        if isinstance(error, MemoryError) or "allocate memory" in str(error) or "out of memory" in str(error).lower():
+            message = "this takes more memory than there is: make it smaller, or use a larger machine"
+            _fail(json, "NotEnoughMemory", message, 2, f"error: {message}")
         if json and hasattr(error, "format_message"):  # of the parser of options, in its own copy of click or not
             message = " ".join(error.format_message().split())  # pyright: ignore[reportAttributeAccessIssue]
             _fail(json, "UsageError", message, 2, f"error: {message}")
@@ -107,6 +122,48 @@ def run() -> None:
         message = f"internal error: {type(error).__name__}: {error}".splitlines()[0]
         advice = "a fault of theodolite's: run again with -v for the traceback"
         _fail(json, "InternalError", message, 3, f"{message} ({advice})")
+
+
+def _meet_the_terminal() -> None:
+    """One that cannot show a letter shows a question mark; one that is closed (SIGHUP), or a request to end (SIGTERM),
+    is as Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
+    for name in ("SIGHUP", "SIGTERM"):
+        number = getattr(signals, name, None)
+        if number is not None and signals.getsignal(number) == signals.SIG_DFL:  # nohup has it ignored
+            with suppress(ValueError):  # not in the main thread, which alone hears signals
+                signals.signal(number, _interrupt)
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _stopped() -> NoReturn:
+    kept = {"learn", "survey"} & set(sys.argv) or ("--out" in sys.argv and "discover" not in sys.argv)
+    words = "stopped: what is finished is kept, and the same command goes on" if kept else "stopped"
+    with suppress(OSError):
+        print(words, file=sys.stderr)  # noqa: T201
+    sys.exit(130)
+
+
+def _end_output(json: bool) -> None:
+    """What was printed is out, or it is said that it is not."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            _full(json)
+        raise
+
+
+def _full(json: bool) -> NoReturn:
+    """Nothing more goes to the output: the interpreter would try again at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    message = "the output cannot be written (no space left on the device): write it to another place"
+    _fail(json, "DiskFull", message, 2, f"error: {message}")
 
 
 def _fail(json: bool, kind: str, message: str, code: int, sentence: str) -> NoReturn:

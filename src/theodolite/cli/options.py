@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import logging
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -74,14 +76,19 @@ def parse_arguments(pairs: Sequence[str] | None, option: str = "--arg") -> dict[
             result[name] = json.loads(text)
         except json.JSONDecodeError:
             result[name] = text
+        except (ValueError, RecursionError):
+            raise BadInput(f"{option} '{name}' is too long or nested too deep to be read: give less") from None
     return result
 
 
 def numbers(option: str, text: str, example: str) -> list[float]:
     try:
-        return [float(part.replace("−", "-")) for part in text.split(",")]
+        found = [float(part.replace("−", "-")) for part in text.split(",")]
     except ValueError:
-        raise BadInput(f"{option} '{text}' is not a list of numbers: write for example {option} {example}") from None
+        found = []
+    if not found or not all(map(math.isfinite, found)) or not text.replace("−", "-").isascii():
+        raise BadInput(f"{option} '{text}' is not a list of numbers: write for example {option} {example}")
+    return found
 
 
 def shape_arguments(named: Mapping[str, Any], pairs: Sequence[str] | None) -> dict[str, Any]:
@@ -92,6 +99,14 @@ def shape_arguments(named: Mapping[str, Any], pairs: Sequence[str] | None) -> di
             raise BadInput(f"'{name}' is given as an option and with --arg: give it once")
         shape[name] = value
     return shape
+
+
+def refuse_own_names(shape: Mapping[str, Any], function: Callable[..., Any]) -> None:
+    """Arguments of a net that the function would take for its own."""
+    own = [name for name, each in inspect.signature(function).parameters.items() if each.kind != each.VAR_KEYWORD]
+    taken = [name for name in shape if name in own]
+    if taken:
+        raise BadInput(f"'{taken[0]}' is no argument of a net: remove it from --arg, or use the option of that name")
 
 
 def print_json(document: Any) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from theodolite.cli.groups import Computing, Device, Seed, Shape, grouped
-from theodolite.cli.options import labelled, print_json, progress_bar
+from theodolite.cli.options import labelled, print_json, progress_bar, refuse_own_names
+from theodolite.errors import BadInput
 
 if TYPE_CHECKING:
     from theodolite.instruments.gradient.signal import Signal
@@ -29,10 +30,16 @@ def signal(
         str, Option(help="Which parities: all, degree=3, prefixes, or subsets of bits: 0,1|2,4,5.")
     ] = "all",
     draws: Annotated[int, Option(min=1, help="Draws of the weights that are averaged over.")] = 1,
-    members: Annotated[int, Option(rich_help_panel=_OTHER, min=2, help="Functions drawn from the class.")] = 256,
-    radius: Annotated[float, Option(rich_help_panel=_OTHER, help="Norm of v in cos⟨v, x⟩.")] = 4.0,
+    members: Annotated[
+        int | None, Option(rich_help_panel=_OTHER, min=2, help="Functions drawn from the class, 256 unless given.")
+    ] = None,
+    radius: Annotated[
+        float | None, Option(rich_help_panel=_OTHER, help="Norm of v in cos⟨v, x⟩, 4 unless given.")
+    ] = None,
     inputs: Annotated[str | None, Option(rich_help_panel=_OTHER, help="cube (all ±1 bits) or normal (drawn).")] = None,
-    samples: Annotated[int, Option(rich_help_panel=_OTHER, min=32, help="Inputs that are drawn.")] = 16384,
+    samples: Annotated[
+        int | None, Option(rich_help_panel=_OTHER, min=32, help="Inputs that are drawn, 16384 unless given.")
+    ] = None,
     dtype: Annotated[str, Option(help="float32 or float64.")] = "float32",
     seed: Seed = 0,
     device: Device = "cpu",
@@ -44,6 +51,14 @@ def signal(
     """
     from theodolite.instruments.gradient.signal import signal as measure
 
+    drawn = {"members": members, "radius": radius, "inputs": inputs, "samples": samples}
+    drawn = {name: value for name, value in drawn.items() if value is not None}
+    if family == "parity" and drawn:
+        raise BadInput(f"--{next(iter(drawn))} has no part in parities, all of which are taken: use another --class")
+    if radius is not None and family != "linear-periodic":
+        raise BadInput(f"--radius has no part in the class '{family}': use it with --class linear-periodic")
+    arguments = shape.arguments()
+    refuse_own_names(arguments, measure)
     with progress_bar() as bar:
         result = measure(
             net,
@@ -52,15 +67,12 @@ def signal(
             loss=loss,
             subclass=subclass,
             draws=draws,
-            members=members,
-            radius=radius,
-            inputs=inputs,
-            samples=samples,
             dtype=dtype,
             seed=seed,
             device=device,
             progress=bar.step,
-            **shape.arguments(),
+            **drawn,
+            **arguments,
         )
     if output.json:
         print_json(result.to_json())

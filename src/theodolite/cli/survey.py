@@ -73,7 +73,8 @@ def survey(
             listener=Listener(watch=bar.count),
         )
     if not result.asked and not result.sections:
-        raise BadInput(f"nothing could be measured: {result.not_applicable[0]}")
+        here = f"--only {only} has nothing to measure with --preset {preset}: use a larger one, or another section"
+        raise BadInput(f"nothing could be measured: {next(iter(result.not_applicable), here)}")
     page = render_page(
         "Theodolite survey",
         f"{', '.join(result.nets)} · preset {result.preset}: “cannot learn” means not in training as short as this",

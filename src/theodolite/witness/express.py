@@ -98,6 +98,7 @@ def express(
     started = time.perf_counter()
     made = _task(task, task_args)
     shape = _shape(net, {name: value for name, value in shape.items() if value is not None})
+    _check_kinds(net, made)
     about = {"task": made.name, "task_args": settings(made), "net": net, "seed": seed}
     failed: list[str] = []
     for construction in constructions(net):
@@ -171,6 +172,12 @@ def _of_witness(found: Witness, check: Verification, asked: Mapping[str, Any]) -
         "at_most": dict(found.at_most),
         **checked,
     }
+
+
+def _check_kinds(net: str, task: Task) -> None:
+    """A net of sequences reads a vector entry by entry; one of vectors reads no sequence."""
+    if net in nets and nets[net].kind == "vector" and task.spec.kind == "sequence":
+        raise BadInput(f"'{net}' reads a vector and '{task.name}' gives a sequence: choose a net that reads tokens")
 
 
 def _finished(started: float, **values: Any) -> Expression:

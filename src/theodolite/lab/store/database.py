@@ -16,6 +16,7 @@ from theodolite.errors import DiskFull, StoreError
 from theodolite.lab.store.schema import APPLICATION, MIGRATIONS
 
 DISK_FULL = "the disk is full: finished cells are kept; free some space and run the same command"
+_LONGEST = 2**28  # bytes of a text or blob
 CHECKED = 16 * 2**20  # bytes: a file up to this size is checked page by page when it is opened (some milliseconds)
 
 Migrations = tuple[tuple[str, ...], ...]
@@ -34,6 +35,7 @@ class Database:
         with self._sentences():
             self._find(must_exist)
             self._connection = self._open_to_read() if self.read_only else self._open_to_write()
+            self._file = _identity(self.path)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -50,6 +52,8 @@ class Database:
             connection = self._opened()
             if self.read_only:
                 raise StoreError(f"the store '{self.path}' is read-only: copy it to a folder that can be written")
+            if _identity(self.path) != self._file:
+                raise StoreError(f"the store '{self.path}' was removed while it was in use: run the same command again")
             with _transaction(connection, "BEGIN IMMEDIATE"):
                 yield connection
 
@@ -133,13 +137,19 @@ class Database:
         return connection
 
     def _connect(self, mode: str) -> sqlite3.Connection:
-        return sqlite3.connect(
+        """What a file from elsewhere defines, views or triggers, calls no function that has effects."""
+        connection = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?{mode}",
             uri=True,
             timeout=self.timeout,
             isolation_level=None,
             check_same_thread=False,
         )
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if hasattr(connection, "setlimit"):  # from Python 3.11 on
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        return connection
 
     def _version(self, connection: sqlite3.Connection) -> int:
         """0: new and empty. Read in one transaction, for another command may be making the tables right now."""
@@ -224,6 +234,15 @@ class Database:
             return shutil.disk_usage(self.path.parent).free < 2**16
         except OSError:
             return False
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file it is; what is written to one that was removed is lost."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def damaged(path: Path) -> str:

@@ -1,0 +1,41 @@
+"""Numbers on the command line are plain: digits of ASCII, and finite.
+
+Python reads full-width digits, NaN and infinity as numbers. No option means one of them, so every command refuses them
+here, before it begins.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+from theodolite.errors import BadInput
+
+_KINDS = ("int", "float")
+
+
+def plain(command: Any) -> Any:
+    """The command of the option parser, and those below it, with numbers that are plain."""
+    for parameter in command.params:
+        if str(parameter.type.name).startswith(_KINDS):
+            parameter.type = _strict(parameter.type)
+    for below in getattr(command, "commands", {}).values():
+        plain(below)
+    return command
+
+
+def _strict(kind: Any) -> Any:
+    strict = copy.copy(kind)
+
+    def convert(value: Any, parameter: Any, context: Any) -> Any:
+        name = "a number" if parameter is None else (parameter.opts or [parameter.name])[0]
+        if isinstance(value, str) and not value.isascii():
+            raise BadInput(f"{name} '{value}' is not written in the digits 0 to 9: write it so")
+        found = kind.convert(value, parameter, context)
+        if isinstance(found, float) and not math.isfinite(found):
+            raise BadInput(f"{name} cannot be {value}: give a finite number")
+        return found
+
+    strict.convert = convert
+    return strict
