@@ -288,3 +288,12 @@ def test_effort_is_quick_for_few_rows_and_spends_no_more_products_than_it_has() 
             assert steps <= effort.polish
     assert EFFORTS["standard"].polish_steps(10_000, 5000) == 0
     assert EFFORTS["standard"].descent_steps(0) > EFFORTS["standard"].descent_steps(10)
+
+
+def test_among_more_columns_a_network_says_the_same() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.normal(2.0, 3.0, (60, 4))
+    graph = CompositionalGraph(("b", "d"), (Node("y", ("b", "d")),))
+    narrow = fit(graph, x[:, [1, 3]], x[:, 1] * x[:, 3], generator, effort="quick")
+    wide = narrow.widened(("a", "b", "c", "d"), x)
+    assert np.allclose(wide.predict(x), narrow.predict(x[:, [1, 3]]), rtol=1e-12)

@@ -85,9 +85,9 @@ def test_a_process_tells_noise_from_a_function() -> None:
 
 def test_of_many_columns_those_that_act_alone_and_together_are_kept() -> None:
     generator = np.random.default_rng(0)
-    x = generator.uniform(-1, 1, (600, 60))
+    x = generator.uniform(-1, 1, (600, 200))
     y = x[:, 3] ** 2 + 2 * x[:, 10] * x[:, 20] + 0.1 * generator.standard_normal(600)
     kept = screened(x, y, generator)
     assert {3, 10, 20} <= set(kept)
-    assert len(kept) <= 24
+    assert len(kept) <= 6
     assert screened(x[:, :10], y, generator) == list(range(10))

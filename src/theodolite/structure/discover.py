@@ -80,7 +80,7 @@ def discover(
         drop: columns to leave out
         categories: columns of numbers that are names, as codes are; words always are categories
         header: whether the file has names of columns
-        progress: gets (done, total, label)
+        progress: gets (done, total, label), in seconds where these are limited
 
     Examples:
         >>> box = lambda points: np.tanh(points[:, 0] * points[:, 1]) + points[:, 2] ** 2
@@ -94,7 +94,8 @@ def discover(
     if additive:
         require_additive()
     effort_named(effort, LEAST_ROWS)  # refused now if it is unknown, not after a search
-    work = _Work(np.random.default_rng(seed), effort, seconds, boosting, additive, seed, progress or _silent)
+    report = _silent if progress is None else progress if seconds is None else _by_the_clock(progress, seconds)
+    work = _Work(np.random.default_rng(seed), effort, seconds, boosting, additive, seed, report)
     function, name = _black_box(data)
     if function is None:
         if ranges is not None or not fit:
@@ -132,6 +133,10 @@ class _Work:
     def left(self) -> float | None:
         """Seconds, of those allowed; a little is always left, so that something is fitted."""
         return None if self.seconds is None else max(0.5, self.seconds - self.elapsed)
+
+    @property
+    def late(self) -> bool:
+        return self.seconds is not None and self.elapsed > self.seconds
 
     @property
     def elapsed(self) -> float:
@@ -216,7 +221,9 @@ def _judged(
     if asked.model is not asked.dense:
         losses["graph"] = (asked.model.predict(test.x) - test.y) ** 2 / np.var(test.y)
     others: list[str] = []
-    if work.boosting:
+    if work.boosting and work.late:
+        others.append("the time was over before gradient boosting could be measured")
+    elif work.boosting:
         work.report(0, 1, "gradient boosting")
         losses["boosting"] = (boosted(train.x, train.y, work.seed).predict(test.x) - test.y) ** 2 / np.var(test.y)
         if above_zero(losses["graph"] - losses["boosting"]):
@@ -346,6 +353,12 @@ def _split(samples: Rows, generator: np.random.Generator) -> tuple[Rows, Rows]:
                 "rows in which it varies, or another seed"
             )
     return samples.take(train), samples.take(test)
+
+
+def _by_the_clock(progress: Progress, seconds: float) -> Progress:
+    """Where the time is limited, how much of it is gone."""
+    started = time.monotonic()
+    return lambda done, total, label: progress(min(time.monotonic() - started, seconds), seconds, label)
 
 
 def _silent(done: float, total: float, label: str) -> None:

@@ -49,6 +49,8 @@ HOPEFUL = 20.0  # times the lowest error that these may have
 TANGLED = 3  # edges a variable: more are no structure that is worth a fit
 FEW_CANDIDATES = 2  # of those proposed, with quick effort
 LEAST_SECONDS = 0.1  # for a fit, however late it is
+FIRST_SHARE = 0.4  # of the time for the search, that the first dense network may take
+SURROGATE_SECONDS = 30  # that must be left for Gaussian processes to be tried as well
 FINALISTS = 3
 NEAR = 2.0  # times the lowest error that a simpler finalist may have
 log = logging.getLogger(__name__)
@@ -75,8 +77,8 @@ def settle(
     enough, notes = len(y) >= LEAST_ROWS and np.ptp(y) > 0, ()
     if enough and len(tight := screened(x[:, kept], y, generator)) < len(kept):
         notes = (
-            f"{len(tight)} of {len(kept)} columns were searched, those that the target seems to depend on by ranks and "
-            "boosted trees; the others were left out",
+            f"{len(tight)} of {len(kept)} columns were searched, those that the target seems to depend on by ranks, in "
+            "pairs, or in boosted trees; the others were left out",
         )
         kept = [kept[place] for place in tight]
     names = tuple(variables[place] for place in kept)
@@ -90,9 +92,9 @@ def settle(
             refinement = _Refinement(x[:, kept], y, names, generator, until, progress)
             candidates = refinement.finalists()
             before["fold"] = refinement.fold
-            if len(kept) == len(variables):
-                before["known"] = {tried.found.graph: tried.fitted for tried in refinement.tried.values()}
-                before["known"][CompositionalGraph.dense(variables)] = refinement.dense
+            fits = [tried.fitted for tried in refinement.tried.values()]
+            fits += [refinement.dense] if len(kept) == len(variables) or notes else []
+            before["known"] = {wide.graph: wide for wide in (one.widened(tuple(variables), x) for one in fits)}
         whole = tuple(variables)
         candidates = [replace(found, graph=replace(found.graph, variables=whole)) for found in candidates]
 
@@ -175,9 +177,10 @@ class _Refinement:
 
     def _first(self) -> SurrogateSource:
         """A dense network, or Gaussian processes where rows are few and these predict better."""
-        self.dense = self._fit(CompositionalGraph.dense(self.variables), FIRST)
+        left = None if self.until is None else self.until - time.monotonic()
+        self.dense = self._fit(CompositionalGraph.dense(self.variables), FIRST, share=FIRST_SHARE)
         found = network_source(self.dense, self.x, self.y)
-        if len(self.y) <= FEW:
+        if len(self.y) <= FEW and (left is None or left > SURROGATE_SECONDS):
             process = fit_surrogate(self.x, self.y, self.variables, self.generator)
             found = process if process.r2 > found.r2 else found
         return found
@@ -234,11 +237,12 @@ class _Refinement:
         log.debug("%.3g of %.3g: %s", tried.error, fitted.validation_error, found.graph.nodes)
         return tried
 
-    def _fit(self, graph: CompositionalGraph, effort: Effort, guide: Guide | None = None) -> Fitted:
+    def _fit(self, graph: CompositionalGraph, effort: Effort, guide: Guide | None = None, share: float = 1.0) -> Fitted:
+        """In a share of the time that is left."""
         widest = max((len(node.inputs) for node in graph.nodes if node.kind == "general"), default=1)
         width, depth = (effort.width, 1) if widest <= NARROW else (effort.width * 3 // 2, 2)
         data = (graph, self.x, self.y, self.generator)
-        left = None if self.until is None else max(LEAST_SECONDS, self.until - time.monotonic())
+        left = None if self.until is None else max(LEAST_SECONDS, share * (self.until - time.monotonic()))
         return fit(*data, effort=effort, fold=self.fold, guide=guide, width=width, depth=depth, seconds=left)
 
     def _guide(self) -> None:

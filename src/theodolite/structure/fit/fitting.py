@@ -83,6 +83,12 @@ class Fitted:
             parts = [shares @ net.values(torch.from_numpy(self.members), part) for part in scaled.split(8192)]
         return self.offset + self.spread * torch.cat(parts).numpy()
 
+    def widened(self, variables: tuple[str, ...], rows: ArrayLike) -> Fitted:
+        """The same network among more columns, which it does not read: `rows` are what it learnt from, with these."""
+        every = np.asarray(rows, dtype=np.float64)
+        graph = replace(self.graph, variables=variables)
+        return replace(self, graph=graph, centre=every.mean(0), scale=_scales(every))
+
     def guide(self) -> Guide:
         """The network of every fold by itself, to guide networks of a graph on the same folds."""
         alone = [replace(self, members=self.members[f : f + 1], shares=np.ones(1)) for f in range(len(self.members))]
