@@ -67,7 +67,7 @@ CORPUS = (
     Foreign("attention:EncoderClassifier", "ids", causal=False),
     Foreign("state_space:S4D", "numbers", args={"d_model": 4}, state=32),
     Foreign("state_space:RWKV", "ids", args={"n_embd": 8}),
-    Foreign("state_space:RetNet", "ids", args={"hidden_size": 8, "heads": 2}, state=32),
+    Foreign("state_space:RetNet", "ids", args={"hidden_size": 8, "heads": 2}, state=2 * 4 * 3),
     Foreign("state_space:Mamba", "numbers"),
     Foreign("state_space:HGRN", "numbers", args={"channels": 16}, state=16),
     Foreign("state_space:Hyena", "ids"),

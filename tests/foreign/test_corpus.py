@@ -11,6 +11,8 @@ import torch
 
 from tests.foreign.corpus import CORPUS, theirs
 from theodolite.errors import BadInput
+from theodolite.instruments.leakage import leakage
+from theodolite.instruments.state_size import state_size
 from theodolite.tasks import make_task
 from theodolite.training.pairing import pair, sample
 
@@ -41,6 +43,27 @@ def test_a_foreign_net_is_taken_as_it_is(foreign):
         expected = foreign.call(own, wide)
     assert torch.equal(answer, expected[..., : answer.shape[-1]])
     assert answer.shape[-1] == task.spec.outputs
+
+
+KNOWN = [one for one in CORPUS if isinstance(one.state, int)]
+
+
+@pytest.mark.parametrize("foreign", KNOWN, ids=lambda one: one.name)
+def test_its_state_is_what_it_carries(foreign):
+    """A group norm takes the mean of every head's values away, so that RetNet carries one number less for each key."""
+    found = state_size(foreign.net, tokens=8, seconds=3.0, **foreign.args)
+    assert not found.diagnostics["growth_per_token"]
+    assert found.diagnostics["at_least"] <= foreign.state
+    assert found.value == foreign.state if found.diagnostics["resolved"] else found.diagnostics["at_most"] is None
+
+
+@pytest.mark.parametrize("foreign", [one for one in CORPUS if not one.pooled], ids=lambda one: one.name)
+def test_it_sees_only_what_its_author_says(foreign):
+    shape = {"n_embd": 16, "n_layer": 1, "n_head": 2} if "GPT" in foreign.name else {}
+    sizes = {} if foreign.kind == "vector" else {"tokens": 8}
+    found = leakage(foreign.net, **sizes, **foreign.args, **shape).diagnostics
+    assert found["causal"] in (None, foreign.causal)
+    assert bool(found["says"]) == (foreign.name == "unusual:RunningMean"), "whose mean goes on from call to call"
 
 
 def _filled(module, foreign, x):

@@ -14,12 +14,12 @@ shows.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import nn
 
-from theodolite.errors import BadInput, NotApplicable
+from theodolite.errors import BadInput, NotApplicable, TheodoliteError
 from theodolite.instruments.state_growth import OLDEST, shown_growth
 from theodolite.instruments.state_past import (
     FIRST_ROWS,
@@ -37,6 +37,7 @@ from theodolite.measurement import Measurement, Provenance
 from theodolite.nets.load import Blueprint, blueprint, seeded
 
 _FAR = 32  # tokens over which a state grows steadily before it is asked whether it ends
+_OUTPUTS = 48  # of a net that reads ids
 _NEAR = 256  # tokens of the past among which the window's end is looked for first
 
 
@@ -54,7 +55,7 @@ def state_size(
     if most < 2 * SURPLUS:
         raise BadInput(f"a state size resolved up to {most} numbers says nothing: use at least {2 * SURPLUS}")
     started = time.perf_counter()
-    plan = blueprint(net, **shape)
+    plan = _many_outputs(net, shape)
     try:
         with seeded(seed):
             value, found = _measure(plan, seed, most, seconds)
@@ -69,6 +70,20 @@ def state_size(
         provenance=Provenance.here(seed, "cpu"),
         diagnostics={"tolerance": TOLERANCE, **found},
     )
+
+
+def _many_outputs(net: str | nn.Module | Callable[..., Any], shape: Mapping[str, Any]) -> Blueprint:
+    """A net of ids keeps its inputs; with many outputs, if it can have them, none of its state hides behind one."""
+    plan = blueprint(net, **shape)
+    if plan.vocab is None or plan.built:
+        return plan
+    try:
+        wide = blueprint(net, **{**shape, "outputs": _OUTPUTS})
+        with seeded(0):
+            wide.build()
+    except TheodoliteError:
+        return plan
+    return wide
 
 
 def _measure(plan: Blueprint, seed: int, most: int, seconds: float) -> tuple[int | None, dict[str, Any]]:

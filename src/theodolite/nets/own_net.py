@@ -134,7 +134,7 @@ def _reads_tokens(own: Mapping[str, list[str]], chosen: Mapping[str, Any], alone
 def _known_sizes(make: Constructor, own: Mapping[str, list[str]], given: Mapping[str, Any]) -> dict[str, Any]:
     """Sizes that were given, and the constructor's own defaults; a default for the longest input is none of its own."""
     defaults = {size: make.arguments[n] for size, names in own.items() for n in names if n == size or size != "tokens"}
-    return {**{size: d for size, d in defaults.items() if type(d) is int}, **given}
+    return {**{size: d for size, d in defaults.items() if type(d) is int and d > 0}, **given}  # -1: to be set
 
 
 def _size_arguments(
