@@ -75,8 +75,8 @@ def test_the_onnx_file_computes_what_the_network_does(tmp_path: Path) -> None:
 
 def test_a_saved_network_predicts_new_tables_with_intervals_and_names_strange_rows(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
-    frame = pd.DataFrame(draw.uniform(0, 1, (200, 2)), columns=["a", "b"]).assign(kind=draw.choice(["u", "v"], 200))
-    frame["y"] = frame["a"] + (frame["kind"] == "v") + 0.1 * draw.normal(size=200)
+    frame = pd.DataFrame(draw.uniform(0, 1, (90, 2)), columns=["a", "b"]).assign(kind=draw.choice(["u", "v"], 90))
+    frame["y"] = frame["a"] + (frame["kind"] == "v") + 0.1 * draw.normal(size=90)
     found = discover(frame, "y", effort="quick", boosting=False)
     save(found, tmp_path)
     new = pd.DataFrame({"kind": ["v", "u", "w"], "b": 0.5, "a": [0.5, 0.25, 3.0]}, index=[7, 8, 9])
