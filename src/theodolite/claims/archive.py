@@ -81,6 +81,6 @@ def _results(path: Path) -> Sequence[Result]:
         found = [{**known, **result} for result in file["results"]]
         if all({"id", "verdict", "detail", "record"} <= r.keys() for r in found):
             return found
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"'{path}' is no file of results of `theodolite claims check` ({error}): give one") from error
     raise BadInput(f"'{path}' holds results without id, verdict, detail or record: give a file of `claims check`")

@@ -141,7 +141,7 @@ def _records(path: Path) -> Iterable[tuple[int, dict[str, Any]]]:
         if line.strip():
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise BadInput(f"line {number} of '{path}' is no JSON: write one object a line") from None
             if not isinstance(record, dict):
                 raise BadInput(f'line {number} of \'{path}\' is no object: write {{"inputs": […], "targets": […]}}')

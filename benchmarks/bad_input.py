@@ -1,0 +1,169 @@
+"""Bad input for every command and option: python benchmarks/bad_input.py [--cases 600] [--seed 0].
+
+Every option and argument of every command is given values that nobody means (not a number, infinite, negative, huge,
+empty, letters of other scripts, brackets, paths out of the folder, …), in a call that is fine otherwise; what is drawn
+follows from the seed. A case ends well if it exits with 0, 1 or 2, or is still at work after some seconds and stops
+when it is asked to; a traceback or an internal error is a fault, and is printed with the call that shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import torch
+import typer.main
+
+from theodolite.cli.main import app, run
+from timing import hardware
+
+SECONDS = 8  # a case may work so long
+MEMORY = 12 << 30  # bytes of addresses
+FINE = {
+    "survey": ["survey", "mlp", "--only", "sensitivity", "--alone", "--out", "s"],
+    "advise": ["advise", "--params", "1B", "--vocab", "50000"],
+    "discover": ["discover", "table.csv", "--target", "y", "--seconds", "5", "--out", "d"],
+    "predict": ["predict", "d", "table.csv"],
+    "rank": ["rank", "self-attention", "--depth", "1", "--width", "2", "--tokens", "2"],
+    "verify": ["verify", "table.csv"],
+    "degree": ["degree", "--budget", "6", "--width", "2"],
+    "express": ["express", "parity", "--net", "lstm", "--task-arg", "bits=4"],
+    "signal": ["signal", "--bits", "4", "--width", "4"],
+    "learn": ["learn", "--net", "mlp", "--task", "parity", "--steps", "2", "--seeds", "1", "--out", "l"],
+    "scale": ["scale", "table.csv", "--sizes", "2k", "--depths", "1", "--context", "16", "--tokens", "1", "--out", "t"],
+    "runs": ["runs", "--out", "l"],
+    "compare": ["compare", "mlp", "mlp", "--out", "l"],
+    "fixed-points": ["fixed-points", "tanh", "--size", "4"],
+    "reproduce": ["reproduce", "chomsky", "--kept", "--out", "r"],
+    "new": ["new", "net", "Mine", "--out", "n"],
+}
+NUMBERS = ["nan", "inf", "-inf", "-1", "0", "1.5", "1e400", "", " ", "１２", "٣", "0x10", "1_0", "∞"]
+NUMBERS += [str(10**30), "9" * 5000]
+WORDS = ["", " ", "nan", "☃", "a" * 20_000, "[", "{}", "[" * 20_000, "x=1", "a,b", "=", ",", "-", "--", "None", "1"]
+WORDS += ["../../../etc/passwd", "/", "file.py:Name", "missing.csv", "table.csv", ".", "[red]x[/red]", "%s", "'\";"]
+
+
+def cases(generator: random.Random) -> Iterator[list[str]]:
+    """Endless: a command, one of its options, a value."""
+    commands: Any = typer.main.get_command(app)
+    options = [
+        (name, parameter)
+        for name, command in commands.commands.items()
+        if name in FINE
+        for parameter in command.params
+        if not getattr(parameter, "is_flag", False)
+    ]
+    while True:
+        name, parameter = generator.choice(options)
+        kind = str(parameter.type.name)
+        value = generator.choice(NUMBERS if kind.startswith(("int", "float")) else [*WORDS, *NUMBERS])
+        call = list(FINE[name])
+        if parameter.param_type_name == "argument":
+            if len(call) > 1 and not call[1].startswith("-"):
+                call[1] = value
+            else:
+                call.insert(1, value)
+        else:
+            option = parameter.opts[0]
+            if option in call:
+                call[call.index(option) + 1] = value
+            else:
+                call += [option, value]
+        yield call
+
+
+def prepare(folder: Path) -> None:
+    rows = ["a,b,y", *(f"{i / 7:.3f},{i % 5},{i / 7 + (i % 5) ** 2:.3f}" for i in range(120))]
+    (folder / "table.csv").write_text("\n".join(rows))
+    os.chdir(folder)
+    ended(FINE["learn"])
+
+
+def ended(call: list[str], seconds: float = 60) -> dict[str, Any]:
+    """The call in a process of its own, forked after everything is imported."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        out, err = io.StringIO(), io.StringIO()
+        sys.argv = ["theodolite", *call]
+        try:
+            with redirect_stdout(out), redirect_stderr(err):
+                run()
+            code: Any = 0
+        except SystemExit as stop:
+            code = stop.code
+        except BaseException:
+            code = traceback.format_exc()
+        os.write(writing, json.dumps({"code": code, "said": err.getvalue()[-2000:]}).encode()[:60_000])
+        os._exit(0)
+    os.close(writing)
+    deadline, stopped = time.monotonic() + seconds, False
+    while os.waitpid(child, os.WNOHANG)[0] == 0:
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL if stopped else signal.SIGINT)
+            if stopped:
+                os.waitpid(child, 0)
+                break
+            stopped, deadline = True, time.monotonic() + 30
+        time.sleep(0.02)
+    with os.fdopen(reading, "rb") as pipe:
+        text = pipe.read()
+    found = json.loads(text) if text else {"code": "killed: it did not stop when asked to", "said": ""}
+    return {**found, "stopped": stopped}
+
+
+def verdict(found: dict[str, Any]) -> str:
+    if "Traceback" in found["said"] or "internal error" in found["said"] or not isinstance(found["code"], int | None):
+        return "fault"
+    if found["stopped"]:
+        return "at work until stopped"
+    return {0: "taken", None: "taken", 1: "a finding", 2: "refused"}.get(found["code"], "fault")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="a JSON file for the counts")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    file = options.out.absolute() if options.out else None
+    counts: Counter[str] = Counter()
+    drawn = cases(random.Random(options.seed))
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(Path(folder))
+        for _ in range(options.cases):
+            call = next(drawn)
+            found = ended(call, SECONDS)
+            said = verdict(found)
+            counts[said] += 1
+            if said == "fault":
+                shown = " ".join(word if len(word) < 80 else f"{word[:20]}…({len(word)})" for word in call)
+                print(f"{shown}\n    {str(found['code'])[-300:]} {found['said'].strip()[-400:]}", flush=True)
+        os.chdir("/")
+    print(dict(counts))
+    if file is not None:
+        about = {"benchmark": "bad input", "hardware": hardware(torch.device("cpu")), "seed": options.seed}
+        file.write_text(json.dumps({**about, "cases": options.cases, "ended": counts}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
