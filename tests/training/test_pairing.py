@@ -210,8 +210,15 @@ def test_a_shape_that_no_task_could_fit_is_the_users_mistake(shape):
 
 
 def test_a_net_of_a_user_on_the_wrong_kind_of_task_is_the_users_mistake():
-    with pytest.raises(BadInput, match="'Ids' reads a sequence and 'parity' gives a vector"):
-        pair(user_nets.Ids, PARITY)
+    with pytest.raises(BadInput, match="'Ids' reads ids, and 'sawtooth' gives numbers that are none"):
+        pair(user_nets.Ids, make_task("sawtooth", {}))
+
+
+def test_a_net_of_ids_reads_bits_one_by_one():
+    found = pair(user_nets.Ids, PARITY)
+    module, bits = found.build(0).eval(), 1.0 - 2.0 * torch.randint(2, (5, PARITY.spec.features))
+    assert not found.reads_ids
+    assert torch.equal(module(bits), module.net((bits > 0).long())[:, -1])
 
 
 ATTENTIVE = [("transformer", {"causal": True, "positions": p}, True) for p in ("none", "sinusoidal", "rotary")] + [

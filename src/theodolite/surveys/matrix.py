@@ -21,7 +21,7 @@ from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 from theodolite.tasks.contract import Task, make_task
 from theodolite.training.group import Schedule
-from theodolite.training.pairing import task_sizes
+from theodolite.training.pairing import gives_signs, task_sizes
 
 _EXPRESS, _SIGNAL = "express", "target-signal"
 _QUESTION = "Does it learn all that it can express?"
@@ -98,8 +98,6 @@ class MatrixSection(Section):
         if net.polynomial and net.registered:
             return f"'{net.name}' is a polynomial, which other sections measure exactly"
         plan = blueprint(net.net, **net.given)
-        if plan.vocab is not None:
-            return f"'{net.name}' reads ids of a vocabulary, and these tasks give numbers"
         if plan.kind != net.kind:
             return f"'{net.name}' reads tokens and does not name them: let its constructor have an argument 'tokens'"
         return None
@@ -107,7 +105,12 @@ class MatrixSection(Section):
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell | Row]:
         assert net is not None
         effort = _EFFORT[preset]
-        chosen = {label: task for label, task in _tasks(effort.bits).items() if label in effort.tasks}
+        ids = blueprint(net.net, **net.given).vocab is not None
+        chosen = {
+            label: task
+            for label, task in _tasks(effort.bits).items()
+            if label in effort.tasks and (not ids or gives_signs(task))
+        }
         planned: list[Cell | Row] = []
         for label, task in chosen.items():
             try:
@@ -148,7 +151,8 @@ class MatrixSection(Section):
 def _cells(net: Candidate, task: Task, effort: _Effort) -> list[Cell]:
     sizes = task_sizes(net.net, task)
     if not net.registered and net.kind == "sequence":
-        sizes |= {"features": 1, "tokens": task.spec.features}
+        entry = {"features": 1} if blueprint(net.net, **net.given).vocab is None else {"vocab": 2}
+        sizes |= {**entry, "tokens": task.spec.features}
     shape = net.shape(**sizes)
     schedule = Schedule(effort.steps, effort.batch, every=max(10, effort.steps // 20), rows=32)
     training = training_cells(net.net, task, schedule, effort.rates, effort.seeds, shape)

@@ -72,9 +72,12 @@ def pair(
     lengths = _lengths(task, longest)
     given = with_shape(task_sizes(net, task, longest), shape or {})
     plan = blueprint(net, **given)
-    entry_by_entry = plan.kind == "sequence" and spec.kind == "vector" and plan.vocab is None
+    entry_by_entry = plan.kind == "sequence" and spec.kind == "vector"
     if entry_by_entry:
-        plan = blueprint(net, **with_shape({**given, **_entries(task)}, shape or {}))
+        if plan.vocab is not None and not gives_signs(task):
+            raise _misfit(registered, f"'{plan.name}' reads ids, and '{task.name}' gives numbers that are none")
+        entries = _entries(task) if plan.vocab is None else {"vocab": 2, "tokens": spec.features}
+        plan = blueprint(net, **with_shape({**given, **entries}, shape or {}))
     elif plan.kind != spec.kind:
         raise _misfit(registered, f"'{plan.name}' reads a {plan.kind} and '{task.name}' gives a {spec.kind}")
     if plan.vocab is not None and spec.vocab is not None and plan.vocab < spec.vocab:
@@ -87,7 +90,7 @@ def pair(
 
     def build(seed: int) -> nn.Module:
         with seeded(seed):
-            return AsVector(plan.build()) if entry_by_entry else plan.build()
+            return AsVector(plan.build(), ids=plan.vocab is not None) if entry_by_entry else plan.build()
 
     try:
         module = build(0).eval()
@@ -104,7 +107,7 @@ def pair(
         shape={k: v for k, v in plan.shape.items() if k not in SIZES or (k in chosen and not registered)},
         source=plan.code if isinstance(net, str) else fingerprint.of_object(net),
         version=plan.version,
-        reads_ids=plan.vocab is not None,
+        reads_ids=plan.vocab is not None and not entry_by_entry,
         takes_present="present" in inspect.signature(module.forward).parameters,
         pads=False,
         token_by_token=False,
@@ -167,6 +170,11 @@ def task_sizes(net: str | Callable[..., Any], task: Task, longest: int | None = 
     if "outputs" not in entry.arguments and spec.outputs != 1:
         raise NotApplicable(f"'{net}' has one output and '{task.name}' asks for {spec.outputs}")
     return {name: value for name, value in sizes.items() if name in entry.arguments}
+
+
+def gives_signs(task: Task) -> bool:
+    """Whether all inputs are −1 or 1."""
+    return bool((task.sample(1, 64, None, torch.Generator().manual_seed(0)).inputs.abs() == 1).all())
 
 
 def _entries(task: Task) -> dict[str, int]:

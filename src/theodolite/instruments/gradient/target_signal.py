@@ -26,6 +26,7 @@ from theodolite.nets.contract import positive
 from theodolite.statistics.intervals import mean_interval
 from theodolite.tasks.contract import Task
 from theodolite.training.own_task import task_of
+from theodolite.training.pairing import gives_signs
 
 MOST_BITS = 14  # enumerated; above, inputs are drawn
 _BATCHES = 16  # independent ones, of which pairs give an estimate without the noise's own square
@@ -84,7 +85,7 @@ def target_signal(
     device = resolve_device(device)
     name, build = builder(net, target, shape)
     generator = torch.Generator(device=device).manual_seed(seed)
-    exact = _on_signs(target) and spec.features <= MOST_BITS
+    exact = gives_signs(target) and spec.features <= MOST_BITS
     batches = 1 if exact else _BATCHES
     inputs, answers = _every_input(target, device) if exact else _drawn(target, samples, generator)
     variance = float(answers.var(correction=0))
@@ -107,7 +108,7 @@ def target_signal(
     resolved = exact or (interval is not None and interval[0] > 0)
     if interval is not None:  # no share lies outside; an estimate without its noise may
         interval = (min(max(interval[0], 0.0), 1.0), min(max(interval[1], 0.0), 1.0))
-    baseline = 2.0**-spec.features if _on_signs(target) else None
+    baseline = 2.0**-spec.features if gives_signs(target) else None
     return TargetSignal(
         net=name,
         task=target.name,
@@ -155,11 +156,6 @@ def _without_noise(parts: Tensor) -> float:
     count = len(parts)
     total = parts.sum(dim=0).square().sum() - parts.square().sum()
     return float(total / (count * (count - 1)))
-
-
-def _on_signs(task: Task) -> bool:
-    rows = task.sample(1, 64, None, torch.Generator().manual_seed(0)).inputs
-    return bool((rows.abs() == 1).all())
 
 
 def _every_input(task: Task, device: torch.device) -> tuple[Tensor, Tensor]:
