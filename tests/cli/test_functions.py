@@ -43,7 +43,11 @@ ELSEWHERE = {
     },
     "express": {"arg": "is **shape"},
     "fixed-points": {"arg": "is **arguments", "basin": "draws what `basin` gives back"},
-    "learn": {"fail_fast": "max_failures=1", **dict.fromkeys(("arg", "depth", "width", "heads"), "is shape")},
+    "learn": {
+        "fail_fast": "max_failures=1",
+        "plot": "draws what comes back",
+        **dict.fromkeys(("arg", "depth", "width", "heads"), "is shape"),
+    },
     "predict": {"no_header": "header=False", "out": "Predictions.to_csv"},
     "rank": dict.fromkeys(
         ("arg", "depth", "width", "heads", "tokens", "features", "attention_width", "embedding_rank", "degree"),

@@ -62,6 +62,9 @@ def learn(
         bool, _running("--keep-weights", help="Keep every member's weights in the folder.")
     ] = False,
     tensorboard: Annotated[Path | None, _running(metavar="DIR", help="Write learning curves there too.")] = None,
+    plot: Annotated[
+        Path | None, _evaluation(metavar="FILE", help="Draw scores over lengths into this file, as SVG.")
+    ] = None,
     workers: Workers = None,
     threads: WorkerThreads = None,
     chunk: Annotated[
@@ -87,10 +90,14 @@ def learn(
     from theodolite.bench.learn import explained, weights_file
     from theodolite.bench.learn import learn as run_learn
     from theodolite.bench.settings import Evaluation, Saving, Training
+    from theodolite.cli.views.length_curves import length_curves
+    from theodolite.files import check_writable, write_text
     from theodolite.lab.campaign import Listener
     from theodolite.lab.engines.by_name import default_workers
     from theodolite.lab.running import Running
 
+    if plot is not None:
+        check_writable(plot)
     errors = Console(stderr=True)
 
     def show(failure: Failure) -> None:
@@ -130,6 +137,8 @@ def learn(
         )
     if not explain:
         say(result.assumed)
+    if plot is not None:
+        write_text(plot, length_curves(result.rows))
     say(f"warning: {line}" for line in result.warnings)
     if output.json:
         print_json(result.to_json())

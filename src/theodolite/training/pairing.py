@@ -115,8 +115,10 @@ def pair(
         read_as=() if plan.calling is None else tuple(plan.calling.words()),
         assumed=plan.assumed,
     )
+    before = {} if registered else {name: weight.clone() for name, weight in module.named_parameters()}
     for length in lengths:
         _run_once(pairing, module, length)
+    _check_steady(plan.name, before, module)
     if spec.kind == "vector":
         return pairing
     most = int(sample(task, lengths[-1], rows=1).inputs.shape[2])
@@ -217,6 +219,14 @@ def _run_once(pairing: Pairing, module: nn.Module, length: int | None) -> None:
         )
     if not torch.isfinite(found).all():
         raise _misfit(pairing.registered, f"'{pairing.name}' returned numbers that are not finite {at}: check its init")
+
+
+def _check_steady(name: str, before: Mapping[str, Tensor], module: nn.Module) -> None:
+    """Refuse a net whose forward changes its weights, which are the optimiser's to change."""
+    now = dict(module.named_parameters())
+    changed = next((n for n, weight in before.items() if n not in now or not torch.equal(weight, now[n])), None)
+    if changed is not None:
+        raise BadInput(f"'{name}' changes its weight '{changed}' in forward: keep what changes there in a buffer")
 
 
 def _builds(net: str | Callable[..., Any], shape: Mapping[str, Any] | None) -> bool:
