@@ -45,6 +45,7 @@ from theodolite.training.pairing import pair
 from timing import hardware
 
 STEPS, ROWS, POINTS, EPSILON, LONGEST = 60, 256, 24, 0.1, 6
+READ = {"attention:LinearAttention": 16}  # of 4 keys times 4 values and 4, where three outputs read three values
 SECTIONS = ["symmetry"]  # `--sections` names others, which take minutes on a small machine
 
 
@@ -195,8 +196,12 @@ def _state(foreign: Foreign, told: dict[str, Any] | None) -> dict[str, Any]:
     grows = told["size"] is None and bool(told.get("growth_per_token"))
     if told["size"] is None and not grows:
         right = None
+    elif foreign.state == "grows":
+        right = grows
     else:
-        right = grows if foreign.state == "grows" else told["size"] == foreign.state
+        known = READ.get(foreign.name, foreign.state)
+        bound = told.get("at_most") is None and not grows  # said as "at least so many"
+        right = True if told["size"] == known else None if bound and told["size"] < known else False
     return {"said": told, "known": foreign.state, "right": right}
 
 

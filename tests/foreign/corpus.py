@@ -109,7 +109,7 @@ def hugging_face(folder: Path) -> list[Foreign]:
         config.architectures = [model]
         config.save_pretrained(folder / kind)
         call = lambda module, x: module(x).logits
-        found.append(_Built(f"hf:{folder / kind}", "ids", call, args={"width": 16, "depth": 1}, causal=kind != "Bert"))
+        found.append(_Built(f"hf:{folder / kind}", "ids", call, args={"width": 16, "depth": 2}, causal=kind != "Bert"))
     return found
 
 

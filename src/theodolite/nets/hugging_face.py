@@ -216,9 +216,7 @@ def _fresh(found: _Source) -> Callable[..., nn.Module]:
         fields = {"vocab_size" if name == "vocab" else name: value for name, value in fields.items()}
         fields = _small(found.config, fields, int(fields.pop("tokens", 0)))
         wanted = {k: v for k, v in {**found.config, **fields}.items() if k not in ("auto_map", "torch_dtype", "dtype")}
-        for mark in _MARKS:
-            if type(wanted.get(mark)) is not int or wanted[mark] >= wanted.get("vocab_size", 0):
-                wanted[mark] = None
+        wanted |= dict.fromkeys(_MARKS)  # no symbol of a task is padding, whose embedding would stay 0
         config = _configuration(found, wanted)
         if torch.get_default_device().type != "meta" and not fields.keys() - {"vocab_size"}:
             with torch.device("meta"):
