@@ -1,7 +1,7 @@
-"""Numbers on the command line are plain: digits of ASCII, and finite.
+"""Numbers on the command line are plain: digits of ASCII, finite, and of a size that the machine counts with.
 
-Python reads full-width digits, NaN and infinity as numbers. No option means one of them, so every command refuses them
-here, before it begins.
+Python reads full-width digits, NaN, infinity and integers of any length as numbers. No option means one of them, so
+every command refuses them here, before it begins.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from theodolite.errors import BadInput
 
 _KINDS = ("int", "float")
+_LARGEST = 2**53  # beyond, not every number is one of float64
 
 
 def plain(command: Any) -> Any:
@@ -35,6 +36,8 @@ def _strict(kind: Any) -> Any:
         found = kind.convert(value, parameter, context)
         if isinstance(found, float) and not math.isfinite(found):
             raise BadInput(f"{name} cannot be {value}: give a finite number")
+        if isinstance(found, int) and abs(found) > _LARGEST:
+            raise BadInput(f"{name} cannot be as large as {found:.0e}: give a smaller number")
         return found
 
     strict.convert = convert

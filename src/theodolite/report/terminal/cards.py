@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from textwrap import wrap
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
@@ -26,10 +28,10 @@ def print_cards(
     nets: Sequence[str] = (),
     facts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """A card of at most sixteen lines per net, then how many predictions agree and which do not.
+    """A card of at most sixteen answers per net, then how many predictions agree and which do not.
 
-    `nets` gives the order; `facts` maps a net to a few values shown under its name, such as its parameters. A line is
-    cut with `…` where the terminal is narrow, but a disagreement or a failure is written out in full below the cards.
+    `nets` gives the order; `facts` maps a net to a few values shown under its name, such as its parameters. Where the
+    terminal is narrow, what was measured and what theory says go on below: no number is cut.
     """
     names = list(dict.fromkeys([*nets, *(answer.net for answer in answers)]))
     widths = _widths(answers, console.width)
@@ -58,7 +60,7 @@ def _card(
         urgent = [answer for answer in shown if answer.agrees is False or answer.standing == "failed"]
         chosen = [*urgent, *(answer for answer in shown if answer not in urgent)][: room - 1]
         shown = [answer for answer in shown if answer in chosen]
-    lines += [_line(answer, widths) for answer in shown]
+    lines += [line for answer in shown for line in _lines(answer, widths)]
     if left := [answer for answer in answers if answer not in shown]:
         counts = {word: sum(answer.standing == key for answer in left) for key, (_, word) in MARKS.items()}
         summary = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
@@ -66,17 +68,26 @@ def _card(
     return lines
 
 
-def _line(answer: Answer, widths: Sequence[int]) -> Text:
+def _lines(answer: Answer, widths: Sequence[int]) -> list[Text]:
+    """One, or more where measurement or theory are longer than their columns; why something failed stands below the
+    cards and is cut here."""
     mark = " ".join(MARKS[answer.standing])
-    texts = (
-        mark if cell_len(mark) <= widths[0] else mark[0],
-        _said(answer),
-        answer.text,
-        answer.predicted,
-        _agreed(answer, widths[4]),
+    failed = answer.standing == "failed"
+    columns = (
+        [mark if cell_len(mark) <= widths[0] else mark[0]],
+        _folded(_said(answer), widths[1]),
+        [_cut(answer.text, widths[2])] if failed else _folded(answer.text, widths[2]),
+        _folded(answer.predicted, widths[3]),
+        [_agreed(answer, widths[4])],
     )
     agreed = "bold red" if answer.agrees is False else "dim"
-    return _row(texts, (_STYLES[answer.standing], "", "", "dim", agreed), widths)
+    styles = (_STYLES[answer.standing], "", "", "dim", agreed)
+    return [_row(texts, styles, widths) for texts in zip_longest(*columns, fillvalue="")]
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """In lines of this width, at spaces where there are some."""
+    return wrap(text, width, break_on_hyphens=False) if width and text else [""]
 
 
 def _row(texts: Sequence[str], styles: Sequence[str], widths: Sequence[int]) -> Text:
