@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from scipy import stats
 
 from discover_jobs import Job, Row, run_all, seconds, timed
 from timing import hardware
@@ -153,38 +154,40 @@ SECONDS = 60.0  # that ours may fit a target, of a class each
 
 
 def summary(rows: list[Row]) -> dict[str, Any]:
-    """Means over splits for every table and method; over tables the mean difference to ours with its 95 % interval."""
-    scores: dict[str, dict[str, list[float]]] = {}
+    """For every table and method the mean and spread over splits; over tables the mean gain of ours, each on the splits
+    that both have, with its 95 % interval over tables (Student's)."""
+    scores: dict[str, dict[str, dict[str, float]]] = {}
+    predictors: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: row["name"]):
-        name = row["name"].rsplit("/", 1)[0]
-        scores.setdefault(name, {}).setdefault(row["method"], []).append(row["score"])
+        name, split = row["name"].rsplit("/", 1)
+        scores.setdefault(name, {}).setdefault(row["method"], {})[split] = row["score"]
+        if "predictor" in row:
+            predictors.setdefault(name, []).append(row["predictor"])
     tables = {
         name: {
-            **{method: float(np.mean(values)) for method, values in of_table.items()},
-            "spread": {m: float(np.std(values)) for m, values in of_table.items()},
-            "splits": min(map(len, of_table.values())),
-            "predictors": sorted(
-                r["predictor"] for r in rows if r["name"].rsplit("/", 1)[0] == name and r["method"] == "theodolite"
-            ),
+            "mean": {method: float(np.mean([*values.values()])) for method, values in of_table.items()},
+            "spread": {method: float(np.std([*values.values()])) for method, values in of_table.items()},
+            "splits": {method: len(values) for method, values in of_table.items()},
+            "predictors": predictors.get(name, []),
         }
         for name, of_table in scores.items()
     }
-    against = {}
-    for method in METHODS[1:]:
-        both = [name for name, one in tables.items() if method in one and "theodolite" in one]
-        if len(both) > 1:
-            gain = np.array([tables[name]["theodolite"] - tables[name][method] for name in both])
-            half = 1.96 * gain.std(ddof=1) / np.sqrt(len(gain))
-            against[method] = {
-                "mean_gain": float(gain.mean()),
-                "interval": [float(gain.mean() - half), float(gain.mean() + half)],
-                "better": int((gain > 0).sum()),
-                "tables": len(both),
-            }
-    taken = {
-        method: seconds([row for row in rows if row["method"] == method]) for method in {r["method"] for r in rows}
-    }
-    return {"tables": tables, "against": against, "seconds": taken}
+    taken = {one: seconds([row for row in rows if row["method"] == one]) for one in {row["method"] for row in rows}}
+    return {"tables": tables, "against": {m: _gain(scores, m) for m in METHODS[1:] if m in taken}, "seconds": taken}
+
+
+def _gain(scores: dict[str, dict[str, dict[str, float]]], method: str) -> dict[str, Any]:
+    gains = {}
+    for name, of_table in scores.items():
+        ours, theirs = (of_table.get(one, {}) for one in (METHODS[0], method))
+        both = [ours[split] - theirs[split] for split in ours if split in theirs]
+        if both:
+            gains[name] = float(np.mean(both))
+    values = np.array(list(gains.values()))
+    half = float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    mean = float(values.mean())
+    middle = {"mean_gain": mean, "interval": [mean - half, mean + half], "median_gain": float(np.median(values))}
+    return {**middle, "better": int((values > 0).sum()), "tables": len(values), "gains": gains}
 
 
 def jobs(splits: int, names: list[str], wanted: list[str]) -> list[Job]:
@@ -217,7 +220,7 @@ def main(print_line: Callable[[str], None] = print) -> None:
         print_line(json.dumps(told, indent=1))
         return
     for name, one in told["tables"].items():
-        print_line(f"{name:14s}" + "".join(f"{method} {one[method]:7.3f}  " for method in METHODS if method in one))
+        print_line(f"{name:14s}" + "".join(f"{method} {value:7.3f}  " for method, value in one["mean"].items()))
     for method, one in told["against"].items():
         print_line(f"ours − {method}: {one['mean_gain']:+.3f} {one['interval']}, better in {one['better']}")
 

@@ -308,6 +308,20 @@ def test_rare_categories_are_taken_together_and_no_mean_is_of_few_rows() -> None
     assert coded.gap == coded.other
 
 
+def test_training_rows_are_not_told_their_own_target_by_the_mean_of_a_small_category() -> None:
+    draw = np.random.default_rng(0)
+    noise = pd.DataFrame({"word": [f"w{i % 40}" for i in range(1000)], "y": draw.normal(size=1000)})
+    table = read_table(noise, "y")
+    coding = learn_coding(table.columns, table.y)
+    told = [np.corrcoef(table.coded(coding, learnt=learnt).x[:, 0], table.y)[0, 1] for learnt in (False, True)]
+    assert told[0] > 0.15, "the mean of 25 rows knows each of them"
+    assert told[1] < 0.05
+    real = noise.assign(y=noise["y"] + noise["word"].str[1:].astype(float))
+    table = read_table(real, "y")
+    coding = learn_coding(table.columns, table.y)
+    assert np.corrcoef(table.coded(coding, learnt=True).x[:, 0], table.y)[0, 1] > 0.98
+
+
 def test_amounts_as_people_write_them_are_refused_not_taken_for_words() -> None:
     frame = mixed().assign(price=[f"${1 + i},{100 + i}" for i in range(200)])
     with pytest.raises(BadInput, match=r"'price' has text such as '\$1,100' in row 0"):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
-from theodolite.structure.data.coding import learn_coding
+from theodolite.structure.data.coding import encode_training, learn_coding
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.learning import (
     BadData,
@@ -68,7 +68,7 @@ class CompositionalClassifier(ClassifierMixin, BaseEstimator):
             for number in explained:
                 name, target = self.classes_[number], (place == number).astype(np.float64)
                 self.codings_[name] = coding = learn_coding(columns, target)
-                self.learnt_[name] = learn(coding.encode(columns), target, coding.variables, settings)
+                self.learnt_[name] = learn(encode_training(coding, columns, target), target, coding.variables, settings)
         except BadInput as error:
             raise error if isinstance(error, ValueError) else BadData(str(error)) from error
         self.discoveries_ = {name: one.discovery for name, one in self.learnt_.items()}

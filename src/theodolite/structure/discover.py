@@ -146,7 +146,7 @@ class _Work:
 def _from_table(table: Table, work: _Work) -> Discovery:
     learnt, unseen = _split(table, work.generator)
     coding = learn_coding(learnt.columns, learnt.y)
-    train, test = learnt.coded(coding), unseen.coded(coding)
+    train, test = learnt.coded(coding, learnt=True), unseen.coded(coding)
     asked = settle(
         *(train.x, train.y, train.variables, work.generator),
         effort=work.effort,

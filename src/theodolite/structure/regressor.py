@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.structure.conformal import half_width
-from theodolite.structure.data.coding import learn_coding
+from theodolite.structure.data.coding import encode_training, learn_coding
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.learning import (
     BadData,
@@ -66,7 +66,7 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
         coding = learn_coding(columns, targets)
         settings = Settings(self.graph, self.effort, self.seconds, self.boosting, generator_of(self.random_state))
         try:
-            learnt = learn(coding.encode(columns), targets, coding.variables, settings)
+            learnt = learn(encode_training(coding, columns, targets), targets, coding.variables, settings)
         except BadInput as error:
             raise error if isinstance(error, ValueError) else BadData(str(error)) from error
         self.learnt_, self.coding_ = learnt, coding

@@ -16,6 +16,8 @@ from theodolite.structure.data.source import Array
 
 SCHEMA = 1
 LEAST = 10  # rows of a category, or of gaps, that get a number of their own
+FOLDS = 5  # in which training rows of small categories get means of other rows
+MANY = 50  # rows a category, on average, beyond which the own target tells next to nothing
 PER_CATEGORY = 25  # rows on average: a mean of fewer says too much of the very rows it is of
 _SHOWN = 6
 _KINDS = ("number", "category", "date")
@@ -149,6 +151,27 @@ def learn_coding(columns: Sequence[Column], y: Array) -> Coding:
     return Coding(tuple(coded))
 
 
+def encode_training(coding: Coding, columns: Sequence[Column], y: Array) -> Array:
+    """The rows that the coding was learnt from. Where the mean of a category is of few rows, it would tell each of them
+    its own target; they get the mean over the other folds instead."""
+    x = coding.encode(columns)
+    by_name = {column.name: column for column in columns}
+    fold = np.random.default_rng(0).permutation(len(y)) % FOLDS
+    for one in coding.columns:
+        column = by_name[one.name]
+        if one.kind != "category" or column.order or len(one.categories) < 3 or len(y) > MANY * len(one.categories):
+            continue
+        kept = {word: place for place, word in enumerate(one.categories)}
+        place = np.array([len(kept) + 1 if w is None else kept.get(w, len(kept)) for w in column.labels()])
+        for number in range(FOLDS):
+            seen, own = fold != number, fold == number
+            counts = np.bincount(place[seen], minlength=len(kept) + 2)
+            sums = np.bincount(place[seen], y[seen], len(kept) + 2)
+            means = np.where(counts > 0, sums / np.maximum(counts, 1), y[seen].mean())
+            x[own, coding.variables.index(one.name)] = means[place[own]]
+    return x
+
+
 def plain_coding(names: Sequence[str], middle: Array) -> Coding:
     """Of columns that are numbers without gaps, anywhere: what a black box reads."""
     ends = np.finfo(np.float64).max
@@ -169,15 +192,15 @@ def _categories(column: Column, y: Array) -> ColumnCoding:
         numbers = {word: float(place) for place, word in enumerate(column.order)}
         middle = float(np.median(list(numbers.values())))
         return ColumnCoding(column.name, "category", middle, categories=numbers, other=middle)
-    words = column.labels()
-    kept = list(frequent(column))
-    rare = np.array([word not in kept for word in words])
+    kept = {word: place for place, word in enumerate(frequent(column))}
+    place = np.array([kept.get(word, len(kept)) for word in column.labels()])
+    rare = place == len(kept)
     if len(kept) == 2 and not rare.any():
         known: dict[str | None, float] = {word: float(place) for place, word in enumerate(sorted(kept, key=str))}
         other = 0.5
     else:
-        own = {word: np.array([w == word for w in words]) for word in kept}
-        known = {word: float(y[rows].mean()) for word, rows in own.items()}
+        sums, counts = np.bincount(place, y, len(kept) + 1), np.bincount(place, minlength=len(kept) + 1)
+        known = {word: float(sums[number] / counts[number]) for word, number in kept.items()}
         other = float(y[rare].mean() if rare.sum() >= LEAST else y.mean())
     gap = known.pop(None, other)
     words_of = {f"{word}": number for word, number in known.items()}

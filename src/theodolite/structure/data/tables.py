@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from theodolite.errors import BadInput
 from theodolite.registry import unknown
-from theodolite.structure.data.coding import Coding, frequent
+from theodolite.structure.data.coding import Coding, encode_training, frequent
 from theodolite.structure.data.columns import Column, is_frame, of_array, of_frame, of_pair, row_place
 from theodolite.structure.data.faults import check_columns, check_target, quoted
 from theodolite.structure.data.files import of_file
@@ -51,9 +51,11 @@ class Table:
     def take(self, rows: NDArray[np.int64]) -> Table:
         return replace(self, columns=tuple(column.take(rows) for column in self.columns), y=self.y[rows])
 
-    def coded(self, coding: Coding) -> Samples:
-        """The same as numbers, with a note on what is not the number that stands there."""
-        x, variables = coding.encode(self.columns), coding.variables
+    def coded(self, coding: Coding, *, learnt: bool = False) -> Samples:
+        """The same as numbers, with a note on what is not the number that stands there; `learnt`: the coding is of
+        these very rows."""
+        x = encode_training(coding, self.columns, self.y) if learnt else coding.encode(self.columns)
+        variables = coding.variables
         notes = (*self.notes, *coding.notes(self.columns), *_inseparable(x, variables))
         return Samples(x, self.y, variables, self.target, notes)
 
