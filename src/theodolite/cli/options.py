@@ -78,7 +78,18 @@ def parse_arguments(pairs: Sequence[str] | None, option: str = "--arg") -> dict[
             result[name] = text
         except (ValueError, RecursionError):
             raise BadInput(f"{option} '{name}' is too long or nested too deep to be read: give less") from None
+        if not _plain(result[name]):
+            raise BadInput(
+                f"{option} '{pair}' holds a number that is not finite, or too large to count with: change it"
+            )
     return result
+
+
+def _plain(value: Any) -> bool:
+    """Whether all numbers in it are such as the machine counts with."""
+    if isinstance(value, list | dict):
+        return all(map(_plain, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, int | float) or abs(value) <= 2**53  # which NaN is not
 
 
 def numbers(option: str, text: str, example: str) -> list[float]:
