@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+FULL = Path("/dev/full")
 COMMAND = [sys.executable, "-m", "theodolite"]
 
 
@@ -54,9 +56,9 @@ def test_a_terminal_without_our_letters_shows_what_it_can(encoding):
     assert "transformer" in text
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+@pytest.mark.skipif(not FULL.exists(), reason="no device that is full")
 def test_an_output_that_is_full_is_said_once():
-    with open("/dev/full", "wb") as full:
+    with FULL.open("wb") as full:
         done = subprocess.run([*COMMAND, "nets"], stdout=full, stderr=subprocess.PIPE, timeout=120, check=False)
     assert done.returncode == 2
     assert done.stderr.decode().strip().count("\n") == 0
