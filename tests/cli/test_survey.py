@@ -10,9 +10,9 @@ NEEDS = """
 from torch import nn
 
 class Needs(nn.Module):
-    def __init__(self, features, hidden, outputs=1):
+    def __init__(self, features, whatever, outputs=1):
         super().__init__()
-        self.f = nn.Sequential(nn.Linear(features, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
+        self.f = nn.Sequential(nn.Linear(features, whatever), nn.Tanh(), nn.Linear(whatever, outputs))
 
     def forward(self, x):
         return self.f(x)
@@ -62,7 +62,7 @@ def one_json_document(text: str) -> None:
         (["mlp", "--arg", "dpeth=2"], "depth"),
         (["--arg", "depth=2"], "name one, or leave --arg out"),
         (["mlp", "--params", "many"], "write 64k, 1.5M, 7B or 64000"),
-        (["{file}:Needs"], "give --arg hidden=VALUE"),
+        (["{file}:Needs"], "give --arg whatever=VALUE"),
         (["{file}:Nothing"], "Needs"),
         (["{file}.txt:Needs"], "there is no file"),
     ],
