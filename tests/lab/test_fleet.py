@@ -183,7 +183,7 @@ def test_a_parcel_carries_only_the_files_of_its_group_and_a_damaged_one_is_not_t
     assert {row.cell.key: row for one in news for row in one.update.rows} == expected
     with pytest.raises(BadInput, match="cannot be read any more"):
         pack(group, context)
-    changed = replace(parcel, nets={key: ("net.py", b"# other\n" + parcel.nets[key][1], "Net")})
+    changed = replace(parcel, nets={key: ("net.py", b"# other\n" + parcel.nets[key][1], "Net", {})})
     [refused] = run_parcel(changed, lambda: False)
     assert isinstance(refused, Failed)
     assert refused.expected

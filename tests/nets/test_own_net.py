@@ -15,6 +15,7 @@ from theodolite.errors import BadInput
 from theodolite.instruments.rank.separation import separation_rank
 from theodolite.nets.calling import answer
 from theodolite.nets.explain import assumptions, explain
+from theodolite.nets.fingerprint import neighbours
 from theodolite.nets.load import blueprint, load
 from theodolite.tasks import make_task
 from theodolite.training.pairing import pair
@@ -228,6 +229,9 @@ def test_neighbours_of_a_file_can_be_imported_and_the_path_stays(tmp_path):
     assert load(nets["one"]).module.out_features == 4
     assert blueprint(nets["one"]).code != codes["one"], "a neighbour belongs to a net's code"
     assert codes["one"] != codes["two"]
+    sent = neighbours((tmp_path / "one").resolve())
+    assert set(sent) == {"sizes.py", "parts/__init__.py", "parts/maps.py"}, "what goes with it to another machine"
+    assert sent["sizes.py"] == b"WIDTH = 4\n"
 
 
 def test_relative_imports_of_a_package(tmp_path):

@@ -77,6 +77,16 @@ def forget_namesakes(folder: Path) -> None:
     _forget({name for name in _by_users if name.partition(".")[0] in foreign})
 
 
+def neighbours(folder: Path) -> dict[str, bytes]:
+    """Of the modules that users' files imported, those in this folder: their texts by their paths in it."""
+    found = {}
+    for name in sorted(_by_users):
+        spec = getattr(sys.modules.get(name), "__spec__", None)
+        if spec is not None and spec.origin and Path(spec.origin).resolve().is_relative_to(folder):
+            found[Path(spec.origin).resolve().relative_to(folder).as_posix()] = _content(name, spec)
+    return found
+
+
 def _lies_in(module: ModuleType | None, folder: Path) -> bool:
     places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
     return any(Path(place).resolve().is_relative_to(folder) for place in places if place)

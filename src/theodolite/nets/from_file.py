@@ -23,6 +23,7 @@ from theodolite.errors import BadInput
 from theodolite.nets import fingerprint
 from theodolite.registry import unknown
 
+_OWN = "theodolite_user_"  # before the hash of a file, the name of its module
 _path_in_use = threading.RLock()  # `sys.path` is one for all threads
 
 
@@ -53,7 +54,7 @@ def named_in_file(text: str) -> FromFile:
         raise BadInput(f"there is no file '{path_text}': give the path of a Python file as file.py:Name")
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    spec = importlib.util.spec_from_file_location(f"theodolite_user_{digest[:16]}", path)
+    spec = importlib.util.spec_from_file_location(f"{_OWN}{digest[:16]}", path)
     if spec is None or spec.loader is None:
         raise BadInput(f"'{path_text}' is not a Python file: give file.py:Name")
     folder, package = _folder_and_package(path.resolve(), content)
@@ -116,4 +117,4 @@ def _on_path(folder: Path) -> Iterator[None]:
         finally:
             if entry in sys.path:
                 sys.path.remove(entry)
-            fingerprint.remember(sys.modules.keys() - before)
+            fingerprint.remember({n for n in sys.modules.keys() - before if not n.startswith(_OWN)})

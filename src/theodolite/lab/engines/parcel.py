@@ -23,6 +23,7 @@ from theodolite.lab.engines.pool import Failed, Paused, failed
 from theodolite.lab.group import Group
 from theodolite.lab.run_cells import place, task_place
 from theodolite.lab.work import Context, Update, work
+from theodolite.nets import fingerprint
 from theodolite.nets.from_file import is_file
 from theodolite.version import __version__
 
@@ -35,9 +36,8 @@ class Parcel:
     context: Context
     checkpoint: bytes | None = None
     initial: bytes | None = None
-    nets: Mapping[str, tuple[str, bytes, str]] = field(
-        default_factory=dict
-    )  # by place, tasks too: name, content, class
+    # by place, of nets and tasks: the file's name, its content, the class, and the files it imports from its folder
+    nets: Mapping[str, tuple[str, bytes, str, Mapping[str, bytes]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,11 @@ def unpack(parcel: Parcel, folder: Path) -> Context:
     if parcel.initial is not None:
         initial.write_bytes(parcel.initial)
     locations = dict(old.locations)
-    for key, (name, content, inside) in parcel.nets.items():
+    for key, (name, content, inside, beside) in parcel.nets.items():
         own = folder / hashlib.sha256(content).hexdigest()[:16]
-        own.mkdir(exist_ok=True)
-        (own / name).write_bytes(content)
+        for path, text in {**beside, name: content}.items():
+            (own / path).parent.mkdir(parents=True, exist_ok=True)
+            (own / path).write_bytes(text)
         locations[key] = f"{own / name}:{inside}"
     return replace(
         old,
@@ -161,12 +162,12 @@ def _check_device(name: str) -> None:
         raise BadInput(f"on the node '{socket.gethostname()}': {error}") from error
 
 
-def _file_of(net: str) -> tuple[str, bytes, str]:
+def _file_of(net: str) -> tuple[str, bytes, str, Mapping[str, bytes]]:
     path, _, inside = net.rpartition(":")
     content = _content(Path(path))
     if content is None:
         raise BadInput(f"the file '{path}' cannot be read any more: put it back, and start the command again")
-    return Path(path).name, content, inside
+    return Path(path).name, content, inside, fingerprint.neighbours(Path(path).resolve().parent)
 
 
 def _content(path: Path) -> bytes | None:
