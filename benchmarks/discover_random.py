@@ -74,6 +74,8 @@ def _of(effort: str, rows: Sequence[Row]) -> dict[str, Any]:
     every = list(ours.values())
     graphs = [row for row in every if not row["abstained"]]
     false = sum(row["outcome"] == "materially false" for row in every)
+    parts = [" ".join(row.get("material", ())) for row in every]
+    gross = sum("left out" in part or "put apart" in part for part in parts)
     found: dict[str, Any] = {
         "method": effort,
         "functions": len(every),
@@ -81,6 +83,8 @@ def _of(effort: str, rows: Sequence[Row]) -> dict[str, Any]:
         "graphs": len(graphs),
         "materially_false": false,
         "materially_false_interval": exact_interval(false, len(every)),
+        "variable_left_out_or_pair_put_apart": gross,
+        "variable_left_out_or_pair_put_apart_interval": exact_interval(gross, len(every)),
         "materially_false_interval_of_graphs": exact_interval(false, len(graphs)),
         "outcomes": dict(Counter(row["outcome"] for row in every)),
         "by_kind": {
@@ -91,7 +95,12 @@ def _of(effort: str, rows: Sequence[Row]) -> dict[str, Any]:
         "error_over_dense_of_graphs": _ratios(graphs, [row["dense_error"] for row in graphs]),
         "seconds": seconds(every),
         "false_parts": [
-            {"seed": row["name"], "function": row["function"], "what": row["material"]}
+            {
+                "seed": row["name"],
+                "function": row["function"],
+                "parts": len(row["material"]),
+                "what": row["material"][:3],
+            }
             for row in every
             if row["outcome"] == "materially false"
         ],

@@ -20,8 +20,9 @@ POINTS = 200
 
 @dataclass(frozen=True)
 class Judgement:
-    """`material` are sentences; empty where nothing that matters is false. `exact`: the variables that matter, and the
-    same modules; `coarser`: fewer modules, all of them true."""
+    """`material` are sentences, empty where nothing that matters is false: a variable left out, a pair put apart, or,
+    which is stricter, a group said to enter through one number that does not, while the error is above 3 %. `exact`:
+    the variables that matter, and the same modules; `coarser`: fewer modules, all of them true."""
 
     material: tuple[str, ...]
     exact: bool
