@@ -358,9 +358,9 @@ def test_rounding_of_single_precision_is_not_counted():
 class FewPlaces(nn.Module):
     """A table of positions that ends, as minGPT's."""
 
-    def __init__(self, features: int, outputs: int, block_size: int = 40) -> None:
+    def __init__(self, features: int, outputs: int, seats: int = 40) -> None:
         super().__init__()
-        self.places, self.inner = nn.Parameter(torch.randn(block_size, features)), Attention(features, outputs)
+        self.places, self.inner = nn.Parameter(torch.randn(seats, features)), Attention(features, outputs)
 
     def forward(self, x):
         return self.inner(x + self.places[: x.shape[1]])

@@ -79,9 +79,7 @@ def parse_arguments(pairs: Sequence[str] | None, option: str = "--arg") -> dict[
         except (ValueError, RecursionError):
             raise BadInput(f"{option} '{name}' is too long or nested too deep to be read: give less") from None
         if not _plain(result[name]):
-            raise BadInput(
-                f"{option} '{pair}' has a number that is not finite, or too large to count with: change it"
-            )
+            raise BadInput(f"{option} '{pair}' has a number that is not finite, or too large to count with: change it")
     return result
 
 

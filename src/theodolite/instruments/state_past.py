@@ -90,8 +90,13 @@ class Past:
 
     @property
     def held(self) -> int:
-        """Numbers that a state of one size may well hold: as many as there are weights, or in the largest tensor."""
-        weights = sum(each.numel() for each in self._build(None, None, 1.0, self.seed).parameters())
+        """Numbers that a state of one size may well hold: as many as there are weights, or in the largest tensor.
+
+        Tables of words and places are looked up in and compute nothing: they are left out.
+        """
+        net = self._build(None, None, 1.0, self.seed)
+        tables = {id(each.weight) for each in net.modules() if isinstance(each, nn.Embedding)}
+        weights = sum(each.numel() for each in net.parameters() if id(each) not in tables)
         return max(weights, self.seen.largest)
 
     def widened(self, tokens: int, most: int) -> int | None:
@@ -253,7 +258,7 @@ class Past:
             with torch.no_grad():
                 for parameter in net.parameters():
                     noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-                    parameter.mul_(gain if parameter.dim() > 1 else 1.0).add_(noise, alpha=0.02)
+                    parameter.mul_(_factor(parameter, gain)).add_(noise, alpha=0.02)
         return net.requires_grad_(False)
 
 
@@ -277,6 +282,14 @@ class _Seen(TorchDispatchMode):
                 self.single = self.single or single_precision(each)
                 self.largest = max(self.largest, each.numel())
         return found
+
+
+def _factor(parameter: Tensor, gain: float) -> float:
+    """The gain of matrices; one that starts far smaller than is usual, as at 0.02, is brought there too."""
+    if parameter.dim() < 2 or gain == 1.0:
+        return 1.0
+    size = float(parameter.std(correction=0))
+    return gain * max(1.0, parameter.shape[-1] ** -0.5 / size) if size > 0 else gain
 
 
 def _clock() -> float:
