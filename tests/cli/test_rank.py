@@ -34,7 +34,7 @@ class Batchy(nn.Module):
 
 class Pair(nn.Module):
     def forward(self, x):
-        return x, x
+        return 1, None
 
 class Shapeless(nn.Module):
     def forward(self, x):
