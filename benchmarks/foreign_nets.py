@@ -204,7 +204,11 @@ def _state(foreign: Foreign, told: dict[str, Any] | None) -> dict[str, Any]:
     else:
         bound = told.get("at_most") is None and not grows  # said as "at least so many"
         right = (
-            True if told["size"] == foreign.state else None if bound and told["size"] < int(foreign.state) else False
+            True
+            if told["size"] == foreign.state
+            else None
+            if bound and int(told["size"] or 0) < int(foreign.state)
+            else False
         )
     return {"said": told, "known": foreign.state, "right": right}
 
