@@ -34,6 +34,7 @@ def ended(*words, **options):
         (("learn", "--net", "mlp", "--task", "parity", "--arg", f"width={10**30}"), "too large to count with"),
         (("learn", "--net", "mlp", "--task", "parity", "--task-arg", "bits=NaN"), "not finite"),
         (("signal", "--width", str(10**30)), "--width cannot be as large as 1e+30"),
+        (("new", "net", "Mine", "--out", "9" * 5000), "cannot be used (File name too long)"),
         (("signal", "--arg", "bits=3"), "'bits' is no argument of a net"),
         (("signal", "--members", "3"), "--members has no part in parities"),
         (("signal", "--class", "random", "--radius", "3"), "--radius has no part in the class 'random'"),

@@ -17,6 +17,7 @@ from theodolite.nets.calling import answer
 from theodolite.nets.explain import assumptions, explain
 from theodolite.nets.fingerprint import neighbours
 from theodolite.nets.load import blueprint, load
+from theodolite.nets.reading import kind_of
 from theodolite.tasks import make_task
 from theodolite.training.pairing import pair
 
@@ -256,3 +257,27 @@ def test_a_plain_net_is_built_as_before():
     plan = blueprint(Plain, features=3, outputs=2)
     assert (dict(plan.arguments), plan.assumed, plan.calling.words()) == ({"features": 3, "outputs": 2}, (), [])
     assert list(plan.build().state_dict()) == ["map.weight", "map.bias"]
+
+
+class Halves(nn.Module):
+    """One number for a vector; on a sequence it would run, too, and take tokens for entries."""
+
+    def forward(self, x):
+        return (x[:, :2] * x[:, 2:4]).sum(-1)
+
+
+class Recurrent(nn.Module):
+    """Runs on a batch of vectors as on the tokens of one sequence."""
+
+    def __init__(self, features: int = 4, outputs: int = 1) -> None:
+        super().__init__()
+        self.layer, self.read = nn.LSTM(features, 8, batch_first=True), nn.Linear(8, outputs)
+
+    def forward(self, x):
+        return self.read(self.layer(x)[0])
+
+
+def test_what_takes_vectors_row_by_row_reads_vectors():
+    assert kind_of(Halves(), {"features": 4}) == "vector"
+    assert kind_of(Recurrent, {}) == "sequence"
+    assert separation_rank(Halves(), features=4, mode="epsilon", points=32, epsilon=0.01).rank == 2

@@ -111,6 +111,9 @@ def run() -> None:
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             _full(json)
+        if isinstance(error, OSError) and isinstance(error.filename, str):
+            message = f"'{error.filename[:200]}' cannot be used ({error.strerror}): name another place"
+            _fail(json, "FileTrouble", message, 2, f"error: {message}")
         if isinstance(error, MemoryError) or "allocate memory" in str(error) or "out of memory" in str(error).lower():
             message = "this takes more memory than there is: make it smaller, or use a larger machine"
             _fail(json, "NotEnoughMemory", message, 2, f"error: {message}")

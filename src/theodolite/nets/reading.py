@@ -19,8 +19,10 @@ _ROWS, _TOKENS, _FEATURES = 2, 6, 4
 def kind_of(net: Net, given: Mapping[str, Any]) -> Kind:
     """A constructor that names `tokens` or `vocab` says that it reads sequences. Others are run on both.
 
-    A linear layer runs on both: on a sequence it treats every token alone, which is how vectors in a batch are treated,
-    so a net is one of sequences only if its tokens meet there or if it gives one output for all of them.
+    A linear layer runs on both: on a sequence it treats every token alone, which is how vectors in a batch are treated.
+    So a net that runs on both is one of sequences only if its tokens meet there, and each has an output of its own, or
+    all have the outputs that were asked for where a vector would lose their axis, or rows of a batch of vectors meet,
+    taken for the tokens of one sequence.
     """
     plan = blueprint(net, **given)
     if plan.kind == "sequence":
@@ -36,12 +38,15 @@ def kind_of(net: Net, given: Mapping[str, Any]) -> Kind:
         )
     if sequence.output is None or vector.output is None:
         return "vector" if sequence.output is None else "sequence"
-    return "sequence" if sequence.meets else "vector"
+    each = sequence.output.dim() == 3
+    pools = sequence.output.shape[1:] == (plan.shape.get("outputs", 1),) and vector.output.dim() == 1
+    return "sequence" if sequence.meets and (each or pools or vector.meets) else "vector"
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """One forward pass: its output, or why there is none; `meets`: a token's change is felt beyond its own place."""
+    """One forward pass: its output, or why there is none; `meets`: a change of a token, or of a row where vectors are
+    read, is felt beyond its own place."""
 
     shape: tuple[int, ...]
     output: torch.Tensor | None
@@ -65,20 +70,24 @@ class _Trial:
                 output = module(x)
                 if not isinstance(output, torch.Tensor):
                     return cls(shape, None, f"returned a {type(output).__name__} instead of one tensor")
-                if (
-                    output.dim() == 0
-                    or output.shape[0] != _ROWS
-                    or not 1 < output.dim() <= x.dim() + (vocab is not None)
-                ):
+                least = 2 if sequence else 1  # one number for a vector needs no axis of its own
+                most = x.dim() + (vocab is not None)
+                if not least <= output.dim() <= most or output.shape[0] != _ROWS:
                     return cls(shape, None, f"returned the shape {tuple(output.shape)}")
-                return cls(shape, output, meets=sequence and _meets(module, x, output))
+                return cls(shape, output, meets=(_meets if sequence else _rows_meet)(module, x, output))
             except Exception as error:
                 lines = str(error).strip().splitlines()
                 return cls(shape, None, f"failed ({type(error).__name__}: {lines[0] if lines else ''})")
 
 
+def _rows_meet(module: torch.nn.Module, x: torch.Tensor, output: torch.Tensor) -> bool:
+    changed = x.clone()
+    changed[0] += 1.0
+    return not torch.allclose(module(changed)[1:], output[1:], rtol=1e-4, atol=1e-6)  # rounding may differ in a batch
+
+
 def _meets(module: torch.nn.Module, x: torch.Tensor, output: torch.Tensor) -> bool:
-    if output.dim() == 2 or x.dim() != 3:
+    if x.dim() != 3 or (output.dim() == 2 and output.shape != x.shape[:2]):
         return True
     changed = x.clone()
     changed[:, 2] += 1.0
