@@ -18,7 +18,7 @@ import numpy as np
 from theodolite.lab.cell import Row
 from theodolite.measurement import seed_of
 from theodolite.scaling.shapes import SizedShape
-from theodolite.statistics.bootstrap import percentile_interval
+from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.statistics.intervals import chance_of_no_lead, mean_interval
 from theodolite.statistics.paired import holm
 
@@ -136,12 +136,7 @@ def valley(of_size: Sequence[Point]) -> Valley:
 def resampled_best(of_size: Sequence[Point], resamples: int = _RESAMPLES) -> list[Point]:
     """The point of least mean loss in every resample of the seeds of each."""
     generator = np.random.default_rng(seed_of(["best depth", of_size[0].shape.size]))
-    means = np.stack(
-        [
-            np.asarray(p.bits)[generator.integers(len(p.bits), size=(resamples, len(p.bits)))].mean(axis=1)
-            for p in of_size
-        ]
-    )
+    means = np.stack([resampled_means(p.bits, generator, resamples) for p in of_size])
     return [of_size[i] for i in means.argmin(axis=0)]
 
 

@@ -19,7 +19,7 @@ from theodolite.claims.rule import Rule, Statistics, Verdict, not_run
 from theodolite.claims.tensors.rank_cell import TENSORS
 from theodolite.lab.cell import Cell, Row
 from theodolite.measurement import seed_of
-from theodolite.statistics.bootstrap import percentile_interval
+from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.statistics.intervals import chance_of_no_lead
 from theodolite.statistics.paired import holm
 from theodolite.theory.shapes import INTERCEPT, SLOPE
@@ -174,10 +174,7 @@ def transition(sizes: Mapping[int, Sequence[_Shape]]) -> tuple[float, tuple[floa
 
 
 def _resampled(shapes: Sequence[_Shape], generator: np.random.Generator) -> list[_Shape]:
-    means = [
-        np.asarray(shape.bits)[generator.integers(len(shape.bits), size=(_RESAMPLES, len(shape.bits)))].mean(axis=1)
-        for shape in shapes
-    ]
+    means = [resampled_means(shape.bits, generator, _RESAMPLES) for shape in shapes]
     return [shapes[place] for place in np.stack(means).argmin(axis=0)]
 
 
