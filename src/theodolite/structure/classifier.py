@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from theodolite.errors import BadInput
-from theodolite.graphs import CompositionalGraph
 from theodolite.structure.data.coding import encode_training, learn_coding
-from theodolite.structure.fit.effort import Effort
+from theodolite.structure.estimator import CompositionalEstimator
 from theodolite.structure.learning import (
     BadData,
     Settings,
@@ -27,7 +26,7 @@ from theodolite.structure.learning import (
 Array = NDArray[np.float64]
 
 
-class CompositionalClassifier(ClassifierMixin, BaseEstimator):
+class CompositionalClassifier(ClassifierMixin, CompositionalEstimator):
     """Learns, for the second of two classes or for each of several, a compositional graph of its probability.
 
     The probability is fitted by squared error (Brier's score) to 1 in the rows of the class and 0 elsewhere, as
@@ -39,21 +38,6 @@ class CompositionalClassifier(ClassifierMixin, BaseEstimator):
     boosting or mean: what predicts), `graphs_`, `abstained_`, `reasons_`, `models_` and `discoveries_`, all by class;
     `codings_`, `n_features_in_` and, where columns have names, `feature_names_in_`.
     """
-
-    def __init__(
-        self,
-        graph: CompositionalGraph | dict[str, Any] | None = None,
-        *,
-        effort: str | Effort = "auto",
-        seconds: float | None = None,
-        boosting: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.graph = graph
-        self.effort = effort
-        self.seconds = seconds
-        self.boosting = boosting
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, **refused: Any) -> CompositionalClassifier:
         refuse(refused)
@@ -99,8 +83,3 @@ class CompositionalClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from theodolite.errors import BadInput
-from theodolite.graphs import CompositionalGraph
 from theodolite.structure.conformal import half_width
 from theodolite.structure.data.coding import encode_training, learn_coding
-from theodolite.structure.fit.effort import Effort
+from theodolite.structure.estimator import CompositionalEstimator
 from theodolite.structure.learning import (
     BadData,
     Settings,
@@ -29,7 +28,7 @@ from theodolite.structure.learning import (
 Array = NDArray[np.float64]
 
 
-class CompositionalRegressor(RegressorMixin, BaseEstimator):
+class CompositionalRegressor(RegressorMixin, CompositionalEstimator):
     """Learns a compositional graph and a network of it, or, where held-out rows do not prefer one, a dense network.
 
     Parameters: `graph`, a CompositionalGraph (or its JSON) to fit instead of looking for one; `effort`, one of auto,
@@ -43,21 +42,6 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
     have names, `feature_names_in_`. Needs at least 6 rows and 2 columns; below 50 rows it always abstains. Columns of
     a data frame may be words, dates and categories, and may have gaps.
     """
-
-    def __init__(
-        self,
-        graph: CompositionalGraph | dict[str, Any] | None = None,
-        *,
-        effort: str | Effort = "auto",
-        seconds: float | None = None,
-        boosting: bool = True,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.graph = graph
-        self.effort = effort
-        self.seconds = seconds
-        self.boosting = boosting
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, **refused: Any) -> CompositionalRegressor:
         refuse(refused)
@@ -86,8 +70,3 @@ class CompositionalRegressor(RegressorMixin, BaseEstimator):
         middle = self.predict(X)
         width = half_width(self._residuals, coverage)
         return np.stack([middle - width, middle + width], axis=1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
