@@ -306,6 +306,37 @@ def test_a_read_only_store_is_read_and_not_written(small_disk):
                     write()
 
 
+def files_below(folder: Path) -> dict[str, tuple[int, int]]:
+    return {file.name: (file.stat().st_mtime_ns, file.stat().st_size) for file in folder.rglob("*")}
+
+
+def test_a_store_opened_to_read_changes_nothing_in_its_folder(tmp_path):
+    one_finished(tmp_path / "runs")
+    shutil.rmtree(tmp_path / "runs" / "checkpoints")
+    before = files_below(tmp_path)
+    with Store(tmp_path / "runs", read_only=True) as opened:
+        assert len(opened.rows()) == 1
+        for write in (opened.beat, opened.clean, lambda: opened.claim([]), lambda: opened.keep_trial("a", {})):
+            with pytest.raises(StoreError, match="is read-only"):
+                write()
+    assert files_below(tmp_path) == before
+    with pytest.raises(StoreError, match="there is no store"):
+        Store(tmp_path / "none", read_only=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_store_opened_to_read_sees_what_is_being_written(tmp_path):
+    with Store(tmp_path) as writing:
+        writing.keep_trial("a", {"chunk": 3})
+        with Store(tmp_path, read_only=True) as opened:
+            assert opened.trial("a") == {"chunk": 3}
+            writing.keep_trial("a", {"chunk": 4})
+            assert opened.trial("a") == {"chunk": 4}
+        shutil.copytree(tmp_path, tmp_path / "crashed")  # with a log, and nobody who writes
+    with Store(tmp_path / "crashed", read_only=True) as opened:
+        assert opened.trial("a") == {"chunk": 4}
+
+
 def test_a_folder_the_system_calls_read_only_is_treated_so(tmp_path, monkeypatch):
     one_finished(tmp_path)
     monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK)

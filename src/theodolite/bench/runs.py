@@ -77,11 +77,11 @@ def runs(
 
 def trained(out: str | Path) -> list[Row]:
     """Every finished training row of a store, which must be there."""
-    with Store(out, must_exist=True) as store:
+    with Store(out, read_only=True) as store:
         return [row for row in store.rows(TRAINING) if row.error is None]
 
 
 def failures(out: str | Path = "runs") -> list[dict[str, Any]]:
     """What could not be run, oldest first: time, group, cells, sentence, traceback, retried, host, pid."""
-    with Store(out, must_exist=True) as store:
+    with Store(out, read_only=True) as store:
         return store.failures()

@@ -26,14 +26,20 @@ class Database:
     """Reading and writing in whole transactions; may be called from several threads."""
 
     def __init__(
-        self, path: Path, *, must_exist: bool = False, timeout: float = 30.0, migrations: Migrations = MIGRATIONS
+        self,
+        path: Path,
+        *,
+        must_exist: bool = False,
+        read_only: bool = False,
+        timeout: float = 30.0,
+        migrations: Migrations = MIGRATIONS,
     ) -> None:
-        self.path, self.timeout, self.read_only = path, timeout, False
+        self.path, self.timeout, self.read_only = path, timeout, read_only
         self._migrations, self._process = migrations, os.getpid()
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         with self._sentences():
-            self._find(must_exist)
+            self._find(must_exist or read_only)
             self._connection = self._open_to_read() if self.read_only else self._open_to_write()
             self._file = _identity(self.path)
 
@@ -72,7 +78,8 @@ class Database:
         try:
             if must_exist and not self.path.is_file():
                 raise StoreError(f"there is no store in '{folder}': give the folder an earlier command wrote to")
-            folder.mkdir(parents=True, exist_ok=True)
+            if not self.read_only:
+                folder.mkdir(parents=True, exist_ok=True)
             there = self.path.exists()
             if there and not self.path.is_file():
                 raise StoreError(f"'{self.path}' is not a file: choose another folder")
@@ -82,8 +89,10 @@ class Database:
             if error.errno == errno.ENOSPC:
                 raise DiskFull(DISK_FULL) from error
             raise StoreError(f"the folder '{folder}' cannot be used ({error.strerror}): choose another") from error
-        self.read_only = not all(os.access(place, os.W_OK) for place in ([folder, self.path] if there else [folder]))
-        if self.read_only and not must_exist:
+        places = [folder, self.path] if there else [folder]
+        self._writable = all(os.access(place, os.W_OK) for place in places)
+        self.read_only = self.read_only or not self._writable
+        if not self._writable and not must_exist:
             raise StoreError(f"the folder '{folder}' cannot be written: choose another")
 
     def _look_at_header(self) -> None:
@@ -121,9 +130,12 @@ class Database:
         return connection
 
     def _open_to_read(self) -> sqlite3.Connection:
-        # A file in WAL mode needs its companions, which cannot be made here; if nothing waits in the log, the file
-        # alone is complete and `immutable` reads it as it is.
-        connection = self._connect("mode=ro&immutable=1" if self._complete() else "mode=ro")
+        # A file in WAL mode needs its companions, which cannot be made here, or should not be; if nothing waits in the
+        # log, the file alone is complete and `immutable` reads it as it is. Where others may write, one that has it
+        # open has a log, empty or not.
+        log = self.path.with_name(self.path.name + "-wal")
+        still = self._complete() and not (self._writable and log.exists())
+        connection = self._connect("mode=ro&immutable=1" if still else "mode=ro")
         try:
             if self._version(connection) < len(self._migrations):
                 raise StoreError(

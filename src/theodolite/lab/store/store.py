@@ -42,14 +42,16 @@ class Store:
     None while cells are unfinished, another command holds them (`waiting_for`) or gave them up: plan again.
 
     The file may come from anywhere, so what it says of a cell counts only if the cell's key follows from it. `refused`:
-    by key, why the store's entry of a cell is not used; it stays as it is.
+    by key, why the store's entry of a cell is not used; it stays as it is. `read_only`: nothing in the folder changes.
     """
 
-    def __init__(self, folder: str | Path, *, must_exist: bool = False, timeout: float = 30.0) -> None:
+    def __init__(
+        self, folder: str | Path, *, must_exist: bool = False, read_only: bool = False, timeout: float = 30.0
+    ) -> None:
         self.folder = Path(folder)
         self.path = self.folder / "store.db"
         self.checkpoints = self.folder / "checkpoints"
-        self._database = Database(self.path, must_exist=must_exist, timeout=timeout)
+        self._database = Database(self.path, must_exist=must_exist, read_only=read_only, timeout=timeout)
         if not self._database.read_only:
             try:
                 self.checkpoints.mkdir(exist_ok=True)
