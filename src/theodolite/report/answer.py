@@ -9,12 +9,13 @@ from typing import Literal
 
 from theodolite.report.numbers import DASH
 
-Standing = Literal["yes", "no", "partly", "unknown", "failed"]
+Standing = Literal["yes", "no", "partly", "unlearnt", "unknown", "failed"]
 # A mark and a word for each, so that neither colour nor a font with every sign is needed.
 MARKS: Mapping[Standing, tuple[str, str]] = {
     "yes": ("✓", "yes"),
     "no": ("✗", "no"),
     "partly": ("◐", "partly"),
+    "unlearnt": ("○", "not in these steps"),
     "unknown": ("?", "not known"),
     "failed": ("!", "failed"),
 }
@@ -29,7 +30,11 @@ class Answer:
     `text` is the measurement in a few words with its interval; `predicted` what theory says, empty where it is silent;
     `agrees` is None without a prediction that could be wrong. `failed` means that the instrument could not be used,
     and `text` says why. `ability` is the question as it follows “can” or “cannot”, in a few words: `learn parity`;
-    left empty, it is taken from a question that begins with “Can it”.
+    left empty, it is taken from a question that begins with “Can it”. `unlearnt` is not learnt in the steps of this
+    training, which is no “cannot”.
+
+    `published` is another paper's experiment with its setting, which is no theory and is never counted with it.
+    `number` and `interval` are the measurement for comparing two surveys, under the `setting` it was made with.
     """
 
     net: str
@@ -39,6 +44,10 @@ class Answer:
     predicted: str = ""
     agrees: bool | None = None
     ability: str = ""
+    published: str = ""
+    number: float | None = None
+    interval: tuple[float, float] | None = None
+    setting: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,11 @@ def differences(answers: Iterable[Answer], names: Mapping[str, str]) -> list[str
 def sentence(answers: Sequence[Answer]) -> str:
     """What follows a net's name: `can learn copying and recall; cannot learn parity; 9 of 10 predictions agree.`"""
     clauses = [clause for standing in ("yes", "no", "partly") for clause in _clauses(answers, standing)]
-    for standing, words in (("unknown", "not known"), ("failed", "not measured, since an instrument failed")):
+    for standing, words in (
+        ("unlearnt", "not learnt in these steps"),
+        ("unknown", "not known"),
+        ("failed", "not measured, since an instrument failed"),
+    ):
         if count := sum(answer.standing == standing for answer in answers):
             clauses.append(f"{_number(count)} {words}")
     clauses += [words] if (words := tally(answers)) else []

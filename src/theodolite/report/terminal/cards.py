@@ -17,7 +17,7 @@ from theodolite.report.numbers import format_value
 
 _MOST_LINES = 16
 _GAP = 2
-_STYLES = {"yes": "green", "no": "red", "partly": "yellow", "unknown": "dim", "failed": "magenta"}
+_STYLES = {"yes": "green", "no": "red", "partly": "yellow", "unlearnt": "cyan", "unknown": "dim", "failed": "magenta"}
 # Letters that question, measurement and theory keep while room can be found elsewhere, and before one is left out.
 _FLOORS = ((24, 20, 10), (18, 10, 10))
 
