@@ -12,6 +12,7 @@ from theodolite.advice.hardware import ANY, Hardware
 from theodolite.advice.heads_law import heads_law
 from theodolite.advice.recommend import Recommendation
 from theodolite.advice.shape import Modality, ModelShape
+from theodolite.advice.trained import TrainedSize, trained
 from theodolite.advice.usage import Usage
 from theodolite.theory.shapes import EFFECT_RANGE
 from theodolite.theory.vocabulary import Vocabulary, fitted_vocabulary
@@ -180,6 +181,11 @@ class Advice:
             return None
         return fitted_vocabulary(shape.params_in_blocks, shape.width)
 
+    @property
+    def trained(self) -> TrainedSize | None:
+        """What our own trainings of about this size showed, where there are any."""
+        return trained().near(self.judged.shape)
+
     def to_json(self) -> dict[str, Any]:
         shape, found = self.judged.shape, self.recommendation
         recommended = None
@@ -212,6 +218,7 @@ class Advice:
             "usage": None if self.usage is None else asdict(self.usage),
             "heads_law": asdict(heads_law(shape)) if shape.speaks else None,
             "vocabulary": None if self.vocabulary is None else asdict(self.vocabulary),
+            "trained": None if self.trained is None else asdict(self.trained),
             "extrapolated": None if found is None else found.extrapolated,
             "bottlenecks": [one.to_json() for one in self.bottlenecks],
             "alternatives": [rated.to_json() for rated in self.alternatives],

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from theodolite.advice.bottlenecks import percent
 from theodolite.advice.heads_law import heads_law, proven_heads
-from theodolite.advice.result import Advice, Rated, Regime, layers, short
+from theodolite.advice.result import Advice, Rated, Regime, counted, layers, short
 from theodolite.advice.shape import ModelShape
+from theodolite.advice.trained import trained
 from theodolite.theory.attention_growth import refuted_depth
 from theodolite.theory.shapes import FITTED_DEPTHS, Fit, dense_parameters
 from theodolite.theory.vocabulary import FITTED_SIZES, FITTED_SYMBOLS
@@ -36,6 +37,8 @@ def theory(advice: Advice) -> Iterator[Line]:
     if advice.regime is not None:
         yield "Theory", _regime(advice.judged, advice.regime)
         yield "Fit", _fit(advice)
+        if advice.modality != "image":
+            yield "Trained here", _trained(advice)
     if shape.speaks and advice.judged.input_rank is None:
         yield "Heads", _heads(shape)
     if advice.vocabulary is not None:
@@ -106,6 +109,22 @@ def _fit(advice: Advice) -> str:
         f"to {most} parameters in the blocks (here {short(advice.judged.shape.params_in_blocks)})."
     )
     return text if advice.modality == "language" else f"{text} Of {advice.modality} it says nothing."
+
+
+def _trained(advice: Advice) -> str:
+    study, found = trained(), advice.trained
+    if found is None:
+        least, most = (short(edge(one.size for one in study.sizes)) for edge in (min, max))
+        return (
+            f"decoders of {least} to {most} parameters in their blocks were trained (docs/findings.md); nothing "
+            "follows from them for this size."
+        )
+    (low, high), best = found.interval, counted(found.best, "layer")
+    return (
+        f"decoders of {short(found.size)} parameters in their blocks, on {study.text}, learnt best with {best} (95%: "
+        f"{low} to {high}), with {found.deepest} layers {percent(found.deepest_worse)} worse: a trial of "
+        f"{study.tokens_per_parameter} tokens a parameter, which favours what learns quickly (docs/findings.md)."
+    )
 
 
 def _heads(shape: ModelShape) -> str:

@@ -1,0 +1,53 @@
+"""What `advise` says of trained depths is what was archived, and it is silent where nothing was trained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from theodolite.advice.advice import advise
+from theodolite.advice.trained import trained
+from theodolite.cli.views.advise_theory import theory
+
+ARCHIVE = Path(__file__).parents[2] / "benchmarks/results/scale-nvidia-h200-2026-11-16.json"
+
+
+def said(**given: object) -> str:
+    return dict(theory(advise(**given)))["Trained here"]
+
+
+def test_the_shipped_figures_are_the_archived_ones():
+    archived, shipped = json.loads(ARCHIVE.read_text("utf-8")), trained()
+    assert shipped.tokens_per_parameter == archived["about"]["tokens_per_parameter"]
+    assert [one.size for one in shipped.sizes] == [one["size"] for one in archived["sizes"]]
+    for ours, theirs in zip(shipped.sizes, archived["sizes"], strict=True):
+        losses = {point["depth"]: point["bits_per_byte"] for point in theirs["points"]}
+        assert (ours.best, ours.interval, ours.flat) == (
+            min(losses, key=losses.__getitem__),
+            tuple(theirs["interval"]),
+            tuple(depth for depth, loss in sorted(losses.items()) if loss <= 1.01 * min(losses.values())),
+        )
+        assert ours.deepest == max(losses)
+        assert ours.deepest_worse == pytest.approx(losses[ours.deepest] / losses[ours.best] - 1, abs=5e-4)
+
+
+def test_a_size_that_was_trained_is_told_with_its_interval():
+    text = said(params="150k", vocab=256)
+    assert "decoders of 100k parameters" in text
+    assert "2 layers (95%: 2 to 3)" in text
+    assert "24 layers 21% worse" in text
+    assert "20 tokens a parameter" in text
+
+
+@pytest.mark.parametrize("given", [{"params": 1.3e9, "vocab": 50257}, {"params": 3e6, "vocab": 256}])
+def test_a_size_that_was_not_is_told_as_such(given):
+    assert said(**given).endswith("nothing follows from them for this size.")
+
+
+def test_images_get_no_word_of_text():
+    found = advise(params=2e5, modality="image")
+    assert trained().near(found.judged.shape) is None
+    assert "Trained here" not in dict(theory(found))
+    assert found.to_json()["trained"] is None
