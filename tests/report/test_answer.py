@@ -1,14 +1,14 @@
 import pytest
 
 from theodolite.report import Answer
-from theodolite.report.answer import MARKS, agreement, gather, sentence, short_names, tally
+from theodolite.report.answer import MARKS, agreement, gather, own, sentence, short_names, short_value, tally
 
 
 def asked(question: str, standing: str, agrees: bool | None = None, ability: str = "", net: str = "lstm") -> Answer:
     return Answer(net, question, standing, "measured", "theory", agrees, ability)  # type: ignore[arg-type]
 
 
-def test_a_sentence_says_what_a_net_can_and_cannot_do_and_how_theory_fared() -> None:
+def test_a_sentence_says_yes_partly_and_no_and_how_theory_fared() -> None:
     answers = [
         asked("Can it learn copying?", "yes", True),
         asked("Can it learn recall?", "yes", True),
@@ -21,9 +21,8 @@ def test_a_sentence_says_what_a_net_can_and_cannot_do_and_how_theory_fared() -> 
         asked("How wide is its state?", "no"),
     ]
     assert sentence(answers) == (
-        "can learn copying and recall, and grow its rank; cannot learn parity or sorting; no to “How wide is its "
-        "state?”; can only partly count; one not known; one not measured, since an instrument failed; "
-        "2 of 3 predictions agree."
+        "yes: learn copying, learn recall and grow its rank; partly: count; no: learn parity, learn sorting and How "
+        "wide is its state?; one not known; one not measured, since an instrument failed; 2 of 3 predictions agree."
     )
 
 
@@ -36,7 +35,7 @@ def test_a_sentence_with_twenty_abilities_stays_short() -> None:
 
 def test_silence_is_not_called_agreement() -> None:
     assert tally([asked("Can it add?", "yes")]) == ""
-    assert sentence([asked("Can it add?", "yes")]) == "can add."
+    assert sentence([asked("Can it add?", "yes")]) == "yes: add."
     assert tally([asked("Can it add?", "yes", True)]) == "the one prediction agrees"
     assert tally([asked("Can it add?", "no", False)]) == "the one prediction differs"
     assert sentence([]) == "was asked nothing."
@@ -65,3 +64,20 @@ def test_a_short_name_never_stands_for_two_nets(nets: tuple[str, ...], short: li
 
 def test_no_two_standings_share_a_mark_or_a_word() -> None:
     assert len({mark for mark, _ in MARKS.values()}) == len({word for _, word in MARKS.values()}) == len(MARKS)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "short"),
+    [
+        ("4 of 4 seeds, longer 0.54 (share 0.51–1.00)", "", "4 of 4 seeds"),
+        ("4 of 4 seeds, longer 0.54 (share 0.51–1.00)", "0.54", "0.54"),
+        ("1,234.5 (1,000–2,000)", "", "1,234.5"),
+        ("no other row and no earlier call and no weight moves it", "", ""),
+    ],
+)
+def test_a_small_cell_never_shows_a_part_of_a_number(text: str, value: str, short: str) -> None:
+    assert short_value(Answer("lstm", "Can it add?", "yes", text, value=value)) == short
+
+
+def test_a_net_from_a_file_is_the_users_own() -> None:
+    assert [own(net) for net in ("lstm", "a/b.py:Mine")] == [False, True]

@@ -298,7 +298,7 @@ def test_the_first_screen_says_what_every_net_can_do(
     page.screenshot(path=screenshots / f"first-screen-{name}.png")
     lines = page.locator(".sentences li")
     assert lines.count() == len(NETS)
-    assert all(" can " in text and text.endswith(".") for text in lines.all_inner_texts())
+    assert all(": " in text and text.endswith(".") for text in lines.all_inner_texts())
     for i in range(len(NETS)):
         box = lines.nth(i).bounding_box()
         assert 0 <= box["y"] < box["y"] + box["height"] <= height

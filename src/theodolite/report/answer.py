@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,21 +20,20 @@ MARKS: Mapping[Standing, tuple[str, str]] = {
     "failed": ("!", "failed"),
 }
 _MOST_NAMED = 8  # items of one list in a sentence
-_VERBS: Mapping[str, str] = {"yes": "can", "no": "cannot", "partly": "can only partly"}
+_SHORT = 24  # letters of a measurement that fit a small cell
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One line of a net's card: a question that all nets are asked in the same words, and what was measured of it.
+    """One cell of the picture and one line of a net's card: a question that all nets are asked in the same words, and
+    what was measured of it.
 
-    `text` is the measurement in a few words with its interval; `predicted` what theory says, empty where it is silent;
-    `agrees` is None without a prediction that could be wrong. `failed` means that the instrument could not be used,
-    and `text` says why. `ability` is the question as it follows “can” or “cannot”, in a few words: `learn parity`;
-    left empty, it is taken from a question that begins with “Can it”. `unlearnt` is not learnt in the steps of this
-    training, which is no “cannot”.
-
-    `published` is another paper's experiment with its setting, which is no theory and is never counted with it.
-    `number` and `interval` are the measurement for comparing two surveys, under the `setting` it was made with.
+    `text` is the measurement in a few words with its interval, `value` the number alone, such as `4/4` or `0.54`;
+    `predicted` is what theory says and `published` what another paper's experiment found, each empty where there is
+    none; `agrees` is None without a prediction that could be wrong. `failed` means that the instrument could not be
+    used, and `text` says why. `ability` names what is asked in the words of the field, `length generalisation on
+    parity`, and `explains` says in one line what that is; without a name it is taken from a question that begins with
+    “Can it”.
     """
 
     net: str
@@ -44,10 +43,9 @@ class Answer:
     predicted: str = ""
     agrees: bool | None = None
     ability: str = ""
+    explains: str = ""
+    value: str = ""
     published: str = ""
-    number: float | None = None
-    interval: tuple[float, float] | None = None
-    setting: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,13 +90,13 @@ def differences(answers: Iterable[Answer], names: Mapping[str, str]) -> list[str
 
 
 def sentence(answers: Sequence[Answer]) -> str:
-    """What follows a net's name: `can learn copying and recall; cannot learn parity; 9 of 10 predictions agree.`"""
-    clauses = [clause for standing in ("yes", "no", "partly") for clause in _clauses(answers, standing)]
-    for standing, words in (
-        ("unlearnt", "not learnt in these steps"),
-        ("unknown", "not known"),
-        ("failed", "not measured, since an instrument failed"),
-    ):
+    """What stands beside a net's name: `yes: copying and recall; no: parity; 9 of 10 predictions agree.`"""
+    clauses = [
+        f"{MARKS[standing][1]}: {_listed([ability(one) for one in answers if one.standing == standing])}"
+        for standing in ("yes", "partly", "no")
+        if any(one.standing == standing for one in answers)
+    ]
+    for standing, words in (("unknown", "not known"), ("failed", "not measured, since an instrument failed")):
         if count := sum(answer.standing == standing for answer in answers):
             clauses.append(f"{_number(count)} {words}")
     clauses += [words] if (words := tally(answers)) else []
@@ -114,47 +112,30 @@ def short_names(nets: Sequence[str]) -> dict[str, str]:
     return {net: net if name in shared else name for net, name in short.items()}
 
 
+def own(net: str) -> bool:
+    """Whether a net is the user's, from a file, and not a built-in one."""
+    return ":" in net
+
+
 def ability(answer: Answer) -> str:
-    """What a net can or cannot do, in a few words; the question itself where it is not one of ability."""
+    """What is asked, in a few words; the question itself where it has no shorter name."""
     if answer.ability:
         return answer.ability
     found = re.fullmatch(r"Can (?:it|the net|the network) (.+?)\s*\??", answer.question)
     return found[1] if found else answer.question
 
 
-def _clauses(answers: Iterable[Answer], standing: Standing) -> Iterator[str]:
-    """“cannot learn parity”, and “no to …” for questions that do not ask what a net can do."""
-    abilities, quoted = [], []
-    for answer in answers:
-        if answer.standing == standing:
-            named = ability(answer)
-            if named == answer.question:
-                quoted.append(f"“{named}”")
-            else:
-                abilities.append(named)
-    joint = "or" if standing == "no" else "and"
-    if said := _factored(abilities, joint):
-        yield f"{_VERBS[standing]} {_listed(said, joint)}"
-    if quoted:
-        yield f"{MARKS[standing][1]} to {_listed(quoted)}"
+def short_value(answer: Answer) -> str:
+    """The number for a small cell: `value`, or the measurement up to its interval; nothing where there is none."""
+    if answer.value or answer.standing == "failed":
+        return answer.value
+    found = re.split(r" \(|[,;:] ", answer.text)[0]
+    return found if len(found) <= _SHORT else ""
 
 
-def _factored(phrases: Sequence[str], joint: str) -> list[str]:
-    """`learn copying` and `learn parity` share their verb: `learn copying and parity`."""
-    groups: dict[str, list[str]] = {}
-    for phrase in phrases:
-        verb, _, rest = phrase.partition(" ")
-        groups.setdefault(verb, []).append(rest)
-    return [f"{verb} {_listed(rests, joint)}".rstrip() if all(rests) else verb for verb, rests in groups.items()]
-
-
-def _listed(items: Sequence[str], joint: str = "and") -> str:
-    """With a comma before the last item where an item is a list itself."""
+def _listed(items: Sequence[str]) -> str:
     words = [*items[:_MOST_NAMED], *([f"{len(items) - _MOST_NAMED} more"] if len(items) > _MOST_NAMED else [])]
-    if len(words) < 2:
-        return "".join(words)
-    nested = any(f" {joint} " in word for word in words)
-    return ", ".join(words[:-1]) + (f", {joint} " if nested else f" {joint} ") + words[-1]
+    return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else "".join(words)
 
 
 def _number(count: int) -> str:
