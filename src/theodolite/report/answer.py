@@ -29,9 +29,10 @@ class Answer:
     what was measured of it.
 
     `text` is the measurement in a few words with its interval, `value` the number alone, such as `4/4` or `0.54`;
-    `predicted` is what theory says and `published` what another paper's experiment found, each empty where there is
-    none; `agrees` is None without a prediction that could be wrong. `failed` means that the instrument could not be
-    used, and `text` says why. `ability` names what is asked in the words of the field, `length generalisation on
+    `predicted` is what theory says; `published` another paper's experiment with its setting, which is no theory and is
+    never counted with it; `agrees` is None without a prediction that could be wrong. `unlearnt` is not learnt in the
+    steps of this training, which is no “cannot”; `failed` means that the instrument could not be used, and `text` says
+    why. `number` and `interval` are for comparing two surveys, under the `setting` they were made with. `ability` names what is asked in the words of the field, `length generalisation on
     parity`, and `explains` says in one line what that is; without a name it is taken from a question that begins with
     “Can it”.
     """
@@ -46,6 +47,9 @@ class Answer:
     explains: str = ""
     value: str = ""
     published: str = ""
+    number: float | None = None
+    interval: tuple[float, float] | None = None
+    setting: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,11 @@ def sentence(answers: Sequence[Answer]) -> str:
         for standing in ("yes", "partly", "no")
         if any(one.standing == standing for one in answers)
     ]
-    for standing, words in (("unknown", "not known"), ("failed", "not measured, since an instrument failed")):
+    for standing, words in (
+        ("unlearnt", "not learnt in these steps"),
+        ("unknown", "not known"),
+        ("failed", "not measured, since an instrument failed"),
+    ):
         if count := sum(answer.standing == standing for answer in answers):
             clauses.append(f"{_number(count)} {words}")
     clauses += [words] if (words := tally(answers)) else []
