@@ -20,6 +20,7 @@ LONGER = {"nets": "list_nets", "tasks": "list_tasks", "claims list": "list_claim
 EVERYWHERE = {
     "help": "of the command line",
     "json": "prints: a function gives back",
+    "plain": "prints: a function gives back",
     "verbose": "logs: a program configures logging itself",
     "log_file": "logs: a program configures logging itself",
     "markdown": "writes a file of what a function gives back",

@@ -13,6 +13,7 @@ from theodolite.cli.configurations import Refused, end, of_each
 from theodolite.cli.groups import Computing, Device, grouped
 from theodolite.cli.options import panel, print_json
 from theodolite.cli.resources import ResourceOptions
+from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
 
 if TYPE_CHECKING:
@@ -101,11 +102,10 @@ def advise(
     written, left_out = _write(advice, names[0] if names else None, plot, out, export, given)
     if output.json:
         return print_json({**advice.to_json(), "written": written, "not_carried_over": list(left_out)})
-    from rich.console import Console
 
     from theodolite.cli.views.advise import print_advice
 
-    console = Console(highlight=False)
+    console = terminal()
     print_advice(console, advice)
     for what, path in written.items():
         console.print(f"{what}: {path}", markup=False, soft_wrap=True)
@@ -151,11 +151,9 @@ def _show_several(found: list[Advice | Refused], *, json: bool) -> None:
     if json:
         print_json({"schema": SCHEMA, "configurations": [one.to_json() for one in found]})
     else:
-        from rich.console import Console
-
         from theodolite.cli.views.advise_table import print_table
 
-        print_table(Console(highlight=False), found)
+        print_table(terminal(), found)
     end(found)
 
 
@@ -185,11 +183,9 @@ def _check_rules(
         ]
         print_json({"schema": SCHEMA, "hardware": asdict(hardware), "ignored": sorted(ignored), "checks": checks})
     else:
-        from rich.console import Console
-
         from theodolite.cli.views.advise_table import print_refused, print_rules
 
-        console = Console(highlight=False)
+        console = terminal()
         for name, broken in zip(names, found, strict=True):
             if isinstance(broken, Refused):
                 print_refused(console, broken)

@@ -9,26 +9,28 @@ from typing import Annotated, Any, cast
 import typer
 from typer import Argument, Option
 
-from theodolite.cli.groups import Computing, Device, Site, grouped
-from theodolite.cli.options import Json, print_json, progress_bar, provenance
+from theodolite.cli.groups import Computing, Device, Printing, Site, grouped
+from theodolite.cli.options import print_json, provenance
+from theodolite.cli.progress import progress_bar
+from theodolite.cli.terminal import terminal
 
 app = typer.Typer(no_args_is_help=True, help="What the sources claim, and what measurement says of it.")
 
 
 @app.command("list")
-def list_(json: Json = False) -> None:
+@grouped
+def list_(output: Printing) -> None:
     """List the claims with the rule each is decided by."""
     from theodolite.claims.judge import list_claims
 
     found = list_claims()
-    if json:
+    if output.json:
         print_json(found)
         return
-    from rich.console import Console
     from rich.markup import escape
     from rich.padding import Padding
 
-    console = Console(highlight=False)
+    console = terminal()
     for claim in found:
         console.print(f"[bold]{claim['id']}[/bold]  [dim]{claim['kind']}, {claim['source']}[/dim]")
         console.print(Padding(escape(claim["statement"]), (0, 0, 0, 4)))
@@ -106,11 +108,10 @@ def check(
     if output.json:
         print_json(finite(results))
     else:
-        from rich.console import Console
         from rich.markup import escape
         from rich.padding import Padding
 
-        console = Console(highlight=False)
+        console = terminal()
         colour = {"holds": "green", "fails": "red", "undecided": "yellow", "not run": "dim", "not a claim": "cyan"}
         for r in results:
             console.print(f"[bold]{r['id']}[/bold] [{colour[r['verdict']]}]{r['verdict']}[/]", end=" ")

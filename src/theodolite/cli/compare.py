@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from theodolite.cli.groups import Output, grouped
 from theodolite.cli.options import print_json
+from theodolite.cli.terminal import terminal
 
 
 @grouped
@@ -34,8 +35,7 @@ def compare(
     if output.json:
         print_json(found.to_json())
         return
-    from rich.console import Console
 
     from theodolite.cli.views.compare import print_comparison
 
-    print_comparison(Console(highlight=False), found)
+    print_comparison(terminal(), found)

@@ -9,7 +9,9 @@ import typer
 from typer import Option
 
 from theodolite.cli.groups import Computing, Device, Seed, grouped
-from theodolite.cli.options import panel, parse_arguments, print_json, progress_bar
+from theodolite.cli.options import panel, parse_arguments, print_json
+from theodolite.cli.progress import progress_bar
+from theodolite.cli.terminal import terminal
 
 _exact, _training = panel("Exact rank"), panel("Training")
 
@@ -104,11 +106,10 @@ def degree(
             typer.echo(f"note: {note}", err=True)
         print_json([row.to_json() for row in rows])
         return
-    from rich.console import Console
 
     from theodolite.cli.views.degree import print_degrees
 
-    console = Console(highlight=False)
+    console = terminal()
     print_degrees(console, rows, notes)
     for path in written:
         console.print(f"written: {path}", markup=False, soft_wrap=True)

@@ -14,7 +14,9 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Seed, grouped
-from theodolite.cli.options import panel, print_json, progress_bar, provenance
+from theodolite.cli.options import panel, print_json, provenance
+from theodolite.cli.progress import progress_bar
+from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
 
 _table, _box = panel("Tables"), panel("Black boxes")
@@ -135,11 +137,10 @@ def discover(
 
         print_json({**finite(found.to_json()), "files": files})
         return
-    from rich.console import Console
 
     from theodolite.cli.views.discover import print_discovery
 
-    console = Console(highlight=False)
+    console = terminal()
     print_discovery(console, found)
     for path in files.values():
         console.print(path, style="dim", markup=False, soft_wrap=True)

@@ -8,6 +8,7 @@ from typer import Argument, Option
 
 from theodolite.cli.groups import Arguments, Computing, Seed, grouped
 from theodolite.cli.options import labelled, parse_arguments, print_json, refuse_own_names
+from theodolite.cli.terminal import terminal
 
 if TYPE_CHECKING:
     from theodolite.witness.express import Expression
@@ -51,10 +52,9 @@ def express(
 
 
 def _show(result: Expression) -> None:
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = terminal()
     fields = ", ".join(f"{name}={value}" for name, value in result.task_args.items())
     lines = [("can it?", _ANSWERS[result.expressible]), ("why", result.reason)]
     if result.witness is not None:

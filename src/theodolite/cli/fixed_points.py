@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, Seed, grouped
 from theodolite.cli.options import labelled, numbers, panel, parse_arguments, print_json
+from theodolite.cli.terminal import terminal
 
 if TYPE_CHECKING:
     from theodolite.instruments.fixed_points.fixed_points import FixedPoints
@@ -74,7 +75,6 @@ def fixed_points(
 
 
 def _show(name: str, found: FixedPoints, basin: Path | None) -> None:
-    from rich.console import Console
 
     grid = labelled()
     grid.add_row("map", f"{name} ({found.size} {'number' if found.size == 1 else 'numbers'})")
@@ -95,7 +95,7 @@ def _show(name: str, found: FixedPoints, basin: Path | None) -> None:
     grid.add_row("time", f"{found.seconds:.2f} s on {found.provenance.device}")
     if basin is not None:
         grid.add_row("basin", str(basin))
-    Console(highlight=False).print(grid)
+    terminal().print(grid)
 
 
 def _kind(period: int) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 from typer import Option
 
 from theodolite.cli.options import Json, panel, parse_arguments, prepare, shape_arguments
+from theodolite.cli.terminal import speak_plainly
 
 if TYPE_CHECKING:
     from theodolite.lab.engines.by_name import Cluster
@@ -37,8 +38,17 @@ WorkerThreads = Annotated[
 
 
 @dataclass(frozen=True)
-class Output:
+class Printing:
+    """Of a command that shows something."""
+
     json: Json = False
+    plain: Annotated[
+        bool, Option("--plain", help="For logs: no colour, no boxes, no bars; tabs in tables, a line a finding.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class Output(Printing):
     verbose: Annotated[
         bool, Option("--verbose", "-v", help="Log what is done; show tracebacks of internal errors.")
     ] = False
@@ -118,6 +128,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         made = {name: group(**{f.name: given.pop(f.name) for f in fields(group)}) for name, group in groups.items()}
         for output in made.values():
+            if isinstance(output, Printing):
+                speak_plainly(output.plain)
             if isinstance(output, Output):
                 prepare(getattr(output, "threads", None), output.verbose, output.log_file)
         command(**given, **made)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from theodolite.cli.groups import Device, Explain, Output, Seed, Shape, Site, Workers, WorkerThreads, grouped
-from theodolite.cli.options import numbers, panel, parse_arguments, print_json, progress_bar, say
+from theodolite.cli.options import numbers, panel, parse_arguments, print_json, say
+from theodolite.cli.progress import progress_bar
+from theodolite.cli.terminal import terminal
 from theodolite.errors import CellsFailed
 
 if TYPE_CHECKING:
@@ -85,8 +87,6 @@ def learn(
     Members of one shape run as one batched program. Everything finished is kept under --out: the same command again,
     also after a crash, goes on where it was.
     """
-    from rich.console import Console
-
     from theodolite.bench.learn import explained, weights_file
     from theodolite.bench.learn import learn as run_learn
     from theodolite.bench.settings import Evaluation, Saving, Training
@@ -98,7 +98,7 @@ def learn(
 
     if plot is not None:
         check_writable(plot)
-    errors = Console(stderr=True)
+    errors = terminal(stderr=True)
 
     def show(failure: Failure) -> None:
         errors.print(f"failed: {_described(failure)}", style="red", markup=False, highlight=False, soft_wrap=True)
@@ -156,11 +156,9 @@ def learn(
 
 
 def _show(result: Learning, out: Path) -> None:
-    from rich.console import Console
-
     from theodolite.cli.views.learn import print_learning
 
-    console = Console()
+    console = terminal()
     if result.summary:
         print_learning(console, result.summary)
     for reason in result.not_applicable:

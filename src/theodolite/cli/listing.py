@@ -7,26 +7,30 @@ from typing import Any
 
 from rich.markup import escape
 
-from theodolite.cli.options import Json, print_json
+from theodolite.cli.groups import Printing, grouped
+from theodolite.cli.options import print_json
+from theodolite.cli.terminal import terminal
 
 
-def nets(json: Json = False) -> None:
+@grouped
+def nets(output: Printing) -> None:
     """List the registered networks with their arguments."""
     from theodolite.nets import list_nets
 
     found = list_nets()
-    if json:
+    if output.json:
         print_json(found)
         return
     _show([(n["name"], n["summary"], _net_kind(n), _arguments(n["arguments"])) for n in found])
 
 
-def tasks(json: Json = False) -> None:
+@grouped
+def tasks(output: Printing) -> None:
     """List the registered tasks with their shapes."""
     from theodolite.tasks import list_tasks
 
     found = list_tasks()
-    if json:
+    if output.json:
         print_json(found)
         return
     _show([(t["name"], t["summary"], _task_shape(t), _arguments(t["arguments"])) for t in found])
@@ -48,10 +52,9 @@ def _task_shape(task: dict[str, Any]) -> str:
 
 
 def _show(entries: Sequence[tuple[str, str, str, str]]) -> None:
-    from rich.console import Console
     from rich.padding import Padding
 
-    console = Console(highlight=False)
+    console = terminal()
     for name, summary, shape, arguments in entries:
         console.print(f"[bold]{name}[/bold]")
         console.print(Padding(escape(summary), (0, 0, 0, 4)))

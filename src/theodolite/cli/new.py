@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from theodolite.cli.groups import Output, grouped
 from theodolite.cli.options import print_json
+from theodolite.cli.terminal import terminal
 
 
 @grouped
@@ -19,15 +20,13 @@ def new(
     out: Annotated[Path, Option("--out", help="Folder that the two files are written into.")] = Path(),
 ) -> None:
     """Write a file to start a network or a task of your own from, and a test of it."""
-    from rich.console import Console
-
     from theodolite.bench.new import new as write_new
 
     file, test = write_new(kind, name, out)
     if output.json:
         print_json({"file": str(file), "test": str(test)})
         return
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"wrote {file} and {test}", markup=False)
+    console = terminal()
+    console.print(f"wrote {file} and {test}", markup=False, soft_wrap=True)
     first = file.read_text(encoding="utf-8").splitlines()[0].strip('"')
-    console.print(f"try: {first.replace(file.name, str(file))}", markup=False)
+    console.print(f"try: {first.replace(file.name, str(file))}", markup=False, soft_wrap=True)

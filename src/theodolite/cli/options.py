@@ -8,18 +8,15 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from typer import Option
 
+from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
 
 Json = Annotated[bool, Option("--json", help="Print one JSON document on stdout and nothing else there.")]
@@ -142,7 +139,7 @@ def print_explained(nets: Sequence[str], shape: Mapping[str, Any], asked: bool) 
 
 def say(lines: Iterable[str | None]) -> None:
     """Remarks, on stderr."""
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     for line in lines:
         if line is not None:
             console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
@@ -165,38 +162,3 @@ def provenance(device: str, engine: str = "local") -> dict[str, str]:
     code = {"commit": here.commit} if here.commit else {"package": str(here.package)}
     about = {"theodolite": here.version, **code, "torch": here.torch, "python": here.python}
     return {**about, "device": here.device, "date": here.date}
-
-
-class Bar:
-    """A progress bar on stderr: `step` for shares of one task, `count` for cells of many."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task = progress.add_task("getting ready", total=None)
-        self._label = ""
-
-    def step(self, label: str, share: float) -> None:
-        if label != self._label:
-            self._label = label
-            self._progress.reset(self._task, description=label, total=1.0 if share else None)
-        self._progress.advance(self._task, share)
-
-    def count(self, done: float, total: float, label: str) -> None:
-        self._progress.update(self._task, description=label, completed=done, total=total)
-
-
-@contextmanager
-def progress_bar() -> Iterator[Bar]:
-    console = Console(stderr=True)
-    whole = Column(no_wrap=True, min_width=7)  # what is going on gives way in a narrow terminal, the clocks do not
-    columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=24, table_column=Column(min_width=10)),
-        TimeElapsedColumn(table_column=whole),
-        TextColumn("left"),
-        TimeRemainingColumn(table_column=replace(whole)),
-        TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
-    )
-    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    with progress if console.is_terminal else nullcontext():  # rich below 15 ends even a disabled one with a blank line
-        yield Bar(progress)

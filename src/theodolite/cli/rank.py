@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, Explain, Seed, Shape, grouped
-from theodolite.cli.options import labelled, panel, print_explained, print_json, progress_bar
+from theodolite.cli.options import labelled, panel, print_explained, print_json
+from theodolite.cli.progress import progress_bar
+from theodolite.cli.terminal import terminal
 
 if TYPE_CHECKING:
     from theodolite.instruments.rank.result import RankResult
@@ -102,8 +104,6 @@ def rank(
 
 
 def _show(result: RankResult, certificate: Path | None) -> None:
-    from rich.console import Console
-
     from theodolite.report.numbers import format_value
 
     grid = labelled()
@@ -117,7 +117,7 @@ def _show(result: RankResult, certificate: Path | None) -> None:
     grid.add_row("time", f"{result.seconds:.2f} s on {result.provenance.device}")
     if certificate is not None:
         grid.add_row("certificate", str(certificate))
-    Console(highlight=False).print(grid)
+    terminal().print(grid)
 
 
 def _lines(result: RankResult, show: Any) -> list[tuple[str, str]]:

@@ -8,7 +8,9 @@ from typing import Annotated, cast
 from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, Seed, Site, grouped
-from theodolite.cli.options import print_json, progress_bar, provenance
+from theodolite.cli.options import print_json, provenance
+from theodolite.cli.progress import progress_bar
+from theodolite.cli.terminal import terminal
 from theodolite.errors import CellsFailed
 
 
@@ -100,12 +102,10 @@ def reproduce(
     if output.json:
         print_json({"table": table, "preset": preset, "results": results, "remedies": cures, "statements": said})
     else:
-        from rich.console import Console
-
         from theodolite.cli.views.failures import print_failures
         from theodolite.cli.views.reproduce import print_table
 
-        console = Console(highlight=False)
+        console = terminal()
         if table == "failures":
             print_failures(console, results, cures)
         else:

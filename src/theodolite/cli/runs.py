@@ -11,6 +11,7 @@ from typer import Option
 
 from theodolite.cli.groups import Output, grouped
 from theodolite.cli.options import print_json
+from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
 
 if TYPE_CHECKING:
@@ -77,11 +78,9 @@ def _pairs(texts: Sequence[str] | None) -> dict[str, str]:
 
 
 def _show(found: Runs, members: bool) -> None:
-    from rich.console import Console
-
     from theodolite.cli.views.learn import print_learning, print_members
 
-    console = Console(highlight=False)
+    console = terminal()
     if not found.rows:
         console.print("no trained member is there, or none fits the filters")
     elif members:
@@ -94,11 +93,10 @@ def _show_failures(found: Sequence[dict[str, Any]], json: bool, verbose: bool) -
     if json:
         print_json({"failures": list(found)})
         return
-    from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = terminal()
     for one in found:
         cells = f"{len(one['cells'])} cells" if len(one["cells"]) != 1 else f"cell {one['cells'][0]}"
         retried = ", tried again" if one["retried"] else ""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from theodolite.cli.groups import Arguments, Device, Output, Seed, Site, Workers, WorkerThreads, grouped
-from theodolite.cli.options import numbers, panel, parse_arguments, print_json, progress_bar, provenance
+from theodolite.cli.options import numbers, panel, parse_arguments, print_json, provenance
+from theodolite.cli.progress import progress_bar
+from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput, CellsFailed
 
 if TYPE_CHECKING:
@@ -64,8 +66,6 @@ def scale(
     Losses are bits a byte on documents that are held out. Everything finished is kept under --out: the same command
     again goes on where it was; more sizes, depths or seeds join what is there.
     """
-    from rich.console import Console
-
     from theodolite.cli.views.scale import page, print_scaling
     from theodolite.files import OutputFolder, refuse_foreign
     from theodolite.lab.campaign import Listener
@@ -73,7 +73,7 @@ def scale(
     from theodolite.lab.running import Running
     from theodolite.scaling.scale import scale as measure
 
-    console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
+    console, errors = terminal(), terminal(stderr=True)
     refuse_foreign(out)
     workers = workers or default_workers(device, site.engine)
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from theodolite.cli.groups import Computing, Device, Seed, Shape, grouped
-from theodolite.cli.options import labelled, print_json, progress_bar, refuse_own_names
+from theodolite.cli.options import labelled, print_json, refuse_own_names
+from theodolite.cli.progress import progress_bar
+from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
 
 if TYPE_CHECKING:
@@ -81,13 +83,12 @@ def signal(
 
 
 def _show(result: Signal) -> None:
-    from rich.console import Console
     from rich.table import Table as Grid
 
     grid = labelled()
     for label, text in _lines(result):
         grid.add_row(label, text)
-    console = Console(highlight=False)
+    console = terminal()
     console.print(grid)
     if result.by_degree is None or result.share_by_degree is None:
         return

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from typer import Argument, Option
 
 from theodolite.cli.groups import Arguments, Device, Explain, Output, Site, Workers, WorkerThreads, grouped
-from theodolite.cli.options import parse_arguments, print_explained, print_json, progress_bar, provenance
+from theodolite.cli.options import parse_arguments, print_explained, print_json, provenance
+from theodolite.cli.progress import progress_bar
+from theodolite.cli.terminal import terminal
 
 if TYPE_CHECKING:
     from theodolite.surveys.run import Survey
@@ -122,12 +124,10 @@ def _document(result: Survey, report: Path) -> dict[str, Any]:
 
 
 def _show(result: Survey, report: Path, tables: bool) -> None:
-    from rich.console import Console
-
     from theodolite.report.terminal.cards import print_cards
     from theodolite.report.terminal.tables import print_summary
 
-    console = Console()
+    console = terminal()
     print_cards(console, result.answers, result.nets, result.facts)
     for net in result.nets:
         if not any(answer.net == net for answer in result.answers):

@@ -10,7 +10,8 @@ import typer
 from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, grouped
-from theodolite.cli.options import print_json, progress_bar
+from theodolite.cli.options import print_json
+from theodolite.cli.progress import progress_bar
 
 
 @grouped

@@ -1,0 +1,110 @@
+"""What a command is doing, how far it is and how long it will take, on stderr: a bar, or lines where it is a log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
+
+from theodolite.cli.terminal import plainly, terminal
+
+_SECONDS = 3.0  # of work before a rate is taken for one
+_SHARE = 0.01  # of the work, likewise
+_EVERY = 10.0  # seconds between lines in a log
+
+
+class Pace:
+    """How long the rest takes at the rate measured so far; what was done before the clock began does not count."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began: tuple[float, float] | None = None
+
+    def left(self, done: float, total: float | None) -> float | None:
+        """Seconds, or None while there is too little to tell."""
+        if self._began is None or done < self._began[1]:
+            self._began = (self._clock(), done)
+        seconds, fresh = self._clock() - self._began[0], done - self._began[1]
+        if total and done >= total:
+            return 0.0
+        if not total or seconds < _SECONDS or fresh < _SHARE * total:
+            return None
+        return seconds * max(total - done, 0.0) / fresh
+
+
+class Bar:
+    """`step` for shares of one task, `count` for parts of many; `show` is told (done, total, label, seconds left)."""
+
+    def __init__(self, show: Callable[[float, float | None, str, float | None], None]) -> None:
+        self._show = show
+        self._pace, self._label, self._done = Pace(), "", 0.0
+
+    def step(self, label: str, share: float) -> None:
+        if label != self._label:
+            self._pace, self._label, self._done = Pace(), label, 0.0
+        self._done += share
+        total = 1.0 if self._done else None
+        self._show(self._done, total, label, self._pace.left(self._done, total))
+
+    def count(self, done: float, total: float, label: str) -> None:
+        self._show(done, total, label, self._pace.left(done, total))
+
+
+@contextmanager
+def progress_bar() -> Iterator[Bar]:
+    """A bar that is gone at the end; a line now and then with --plain; nothing where stderr is no terminal."""
+    console = terminal(stderr=True)
+    if plainly():
+        yield Bar(_Log(console))
+        return
+    if not console.is_terminal:
+        yield Bar(lambda done, total, label, left: None)
+        return
+    whole = Column(no_wrap=True, min_width=7)  # what is going on gives way in a narrow terminal, the clocks do not
+    columns = (
+        SpinnerColumn(),
+        BarColumn(bar_width=24, table_column=Column(min_width=10)),
+        TimeElapsedColumn(table_column=whole),
+        TextColumn("{task.fields[left]}", table_column=Column(no_wrap=True, min_width=10)),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("getting ready", total=None, left="estimating")
+        yield Bar(_Drawn(progress, task))
+
+
+class _Drawn:
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress, self._task = progress, task
+
+    def __call__(self, done: float, total: float | None, label: str, left: float | None) -> None:
+        self._progress.update(self._task, description=label, completed=done, total=total, left=spoken(left))
+
+
+class _Log:
+    """A line at the start, and then at most one every ten seconds."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._clock, self._began = console, clock, clock()
+        self._last: float | None = None
+
+    def __call__(self, done: float, total: float | None, label: str, left: float | None) -> None:
+        now = self._clock()
+        if self._last is not None and now - self._last < _EVERY:
+            return
+        self._last = now
+        share = "" if not total else f"{done / total:.0%} "
+        self._console.print(f"progress: {share}after {now - self._began:.0f} s, {spoken(left)}: {label}", markup=False)
+
+
+def spoken(left: float | None) -> str:
+    """`1:40 left`, no finer than is known."""
+    if left is None:
+        return "estimating"
+    seconds = max(round(left), 0)
+    minutes, hours = seconds // 60 % 60, seconds // 3600
+    return (f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}") + " left"
