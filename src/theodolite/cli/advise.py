@@ -77,7 +77,7 @@ def advise(
         return _check_rules(names, embedding_rank, (tp, pp, multiple_of), ignore or [], json=output.json)
     resources = having.resources()
     if plot is not None:
-        from theodolite.cli.views.depth_width_plane import check_suffix
+        from theodolite.advice.plane.drawing import check_suffix
 
         check_suffix(plot)
         check_writable(plot)
@@ -220,7 +220,7 @@ def _write(
             _refuse_another(folder.file(file), text)
         written |= {what: str(folder.write(file, text)) for what, (file, text) in texts.items()}
     if plot is not None:
-        from theodolite.cli.views.depth_width_plane import draw_plane
+        from theodolite.advice.plane.drawing import draw_plane
 
         written["plot"] = str(write_text(plot, draw_plane(advice, html=plot.suffix.lower() == ".html")))
     return written, made.left_out if made else ()

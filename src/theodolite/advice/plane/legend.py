@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from html import escape
 
-from theodolite.cli.views.plane_style import LINEAGES, Layout
+from theodolite.advice.plane.style import LINEAGES, Layout
 from theodolite.report.svg.drawing import Point, line, marker
 
 Sample = Callable[[Point], str]

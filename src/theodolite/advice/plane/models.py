@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from theodolite.advice.catalogue import models
+from theodolite.advice.plane.style import LINEAGES, Layout, lineage
 from theodolite.advice.result import layers, short
 from theodolite.advice.shape import ModelShape
-from theodolite.cli.views.plane_style import LINEAGES, Layout, lineage
 from theodolite.report.svg.drawing import Labels, LogAxis, Point, line, marker
 from theodolite.theory.shapes import dense_parameters
 

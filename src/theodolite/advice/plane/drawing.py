@@ -10,13 +10,13 @@ from itertools import groupby
 from pathlib import Path
 
 from theodolite.advice.catalogue import models
+from theodolite.advice.plane.legend import legend, legend_height
+from theodolite.advice.plane.models import draw_models, model_table
+from theodolite.advice.plane.style import NARROW, PAGE_STYLE, STYLE, WIDE, Layout
 from theodolite.advice.recommend import fit_for
 from theodolite.advice.result import Advice, layers, short
 from theodolite.advice.shape import ModelShape
 from theodolite.advice.usage import usage_at
-from theodolite.cli.views.plane_legend import legend, legend_height
-from theodolite.cli.views.plane_models import draw_models, model_table
-from theodolite.cli.views.plane_style import NARROW, PAGE_STYLE, STYLE, WIDE, Layout
 from theodolite.errors import BadInput
 from theodolite.report.svg.drawing import Labels, LogAxis, line
 from theodolite.theory.shapes import FITTED_DEPTHS, Fit
@@ -29,13 +29,13 @@ def check_suffix(path: Path) -> None:
         raise BadInput(f"the plot '{path}' is neither .svg nor .html: choose one of these endings")
 
 
-def draw_plane(advice: Advice, *, html: bool = False) -> str:
+def draw_plane(advice: Advice, *, html: bool = False, narrow: bool = False) -> str:
     """A picture that stands alone: no library, nothing fetched, light or dark as the reader's system is.
 
-    The page has a second one for narrow screens, and the models as a table, for who cannot hover.
+    The page has a second one for `narrow` screens, and the models as a table, for who cannot hover.
     """
     if not html:
-        return _picture(advice, WIDE) + "\n"
+        return _picture(advice, NARROW if narrow else WIDE) + "\n"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

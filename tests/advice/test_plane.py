@@ -13,7 +13,7 @@ import pytest
 
 from theodolite.advice.advice import advise
 from theodolite.advice.catalogue import models
-from theodolite.cli.views.depth_width_plane import draw_plane
+from theodolite.advice.plane.drawing import draw_plane
 
 GPT2 = {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12}
 VIT = {"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
