@@ -32,9 +32,9 @@ class Answer:
     `predicted` is what theory says; `published` another paper's experiment with its setting, which is no theory and is
     never counted with it; `agrees` is None without a prediction that could be wrong. `unlearnt` is not learnt in the
     steps of this training, which is no “cannot”; `failed` means that the instrument could not be used, and `text` says
-    why. `number` and `interval` are for comparing two surveys, under the `setting` they were made with. `ability` names what is asked in the words of the field, `length generalisation on
-    parity`, and `explains` says in one line what that is; without a name it is taken from a question that begins with
-    “Can it”.
+    why. `number` and `interval` are for comparing two surveys, under the `setting` they were made with. `ability`
+    names what is asked in the words of the field, `length generalisation on parity`, and `explains` says in one line
+    what that is; without a name it is taken from a question that begins with “Can it”.
     """
 
     net: str
