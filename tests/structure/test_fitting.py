@@ -10,15 +10,16 @@ import scipy.optimize
 import torch
 from sklearn.linear_model import BayesianRidge, Ridge
 from torch import nn
+from torch.func import jacrev, vmap
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
-from theodolite.graphs.families import binary_tree
+from theodolite.graphs.families import binary_tree, random_dag
 from theodolite.nets.compositional_net import CompositionalNet
 from theodolite.structure.fit.descent import train_networks
 from theodolite.structure.fit.effort import EFFORTS, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
-from theodolite.structure.fit.jacobian import jacobian
+from theodolite.structure.fit.jacobian import jacobian, values
 from theodolite.structure.fit.least_squares import _Normal, least_squares
 from theodolite.tasks.shared.constituents import ComposedFunction
 from theodolite.training.stacked import Stacked, draw
@@ -45,6 +46,28 @@ def test_the_jacobian_of_every_member_is_that_of_finite_differences() -> None:
         with torch.no_grad():
             slope = (net.values(members + shift, rows) - net.values(members - shift, rows)) / (2 * step)
         torch.testing.assert_close(found[:, :, place], slope, rtol=1e-5, atol=1e-7)
+
+
+MIXED = CompositionalGraph(
+    ("a", "b", "c", "d"),
+    (Node("p", ("a", "b", "c"), "product"), Node("s", ("p", "d", "a"), "sum"), Node("y", ("s", "b"))),
+)
+
+
+@pytest.mark.parametrize("own_rows", [False, True])
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("graph", [MIXED, random_dag(6, 3, 2, None, np.random.default_rng(0))], ids=["mixed", "dag"])
+def test_values_and_slopes_written_out_are_those_of_torch(
+    graph: CompositionalGraph, depth: int, own_rows: bool
+) -> None:
+    net, members = draw(lambda: CompositionalNet(graph, width=3, depth=depth), [0, 1], dtype=torch.float64)
+    shape = (2, 5, len(graph.variables)) if own_rows else (5, len(graph.variables))
+    rows = torch.from_numpy(np.random.default_rng(0).normal(size=shape))
+    each = rows if own_rows else rows.expand(2, -1, -1)
+    slopes = vmap(jacrev(lambda member, rows: net.outputs(member[None], rows, common=True)[0, :, 0]))(members, each)
+    torch.testing.assert_close(jacobian(net, members, rows), slopes)
+    torch.testing.assert_close(jacobian(net, members, rows, out=torch.empty(2, 5, net.parameters).double()), slopes)
+    torch.testing.assert_close(values(net, members, rows), net.values(members, rows))
 
 
 @pytest.mark.parametrize(("rows", "parameters"), [(30, 7), (7, 30)], ids=["more rows", "more parameters"])

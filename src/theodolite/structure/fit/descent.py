@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from theodolite.structure.fit.jacobian import values
 from theodolite.training.loop import Best, train
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.schedules import half_cosine
@@ -51,7 +52,7 @@ def train_networks(
         if batch:
             x, y, w = x[..., batch[0], :], y[..., batch[0]], w[:, batch[0]]
         state = own["parameters"]
-        return (w * (net.values(state, x) - y) ** 2).mean(1) + DECAY * (state**2).sum(1)
+        return (w * (values(net, state, x) - y) ** 2).mean(1) + DECAY * (state**2).sum(1)
 
     def look(step: int, own: dict[str, Tensor]) -> bool:
         if progress is not None:
@@ -60,7 +61,7 @@ def train_networks(
         if late or step % JUDGED == 0 or step == steps:
             x, y, _ = all_rows
             with torch.no_grad():
-                score = (held * (net.values(own["parameters"], x) - y) ** 2).sum(1)
+                score = (held * (values(net, own["parameters"], x) - y) ** 2).sum(1)
             best.offer(own, torch.where(blind, float(-step), score))
         return late
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from theodolite.structure.fit.descent import train_networks
 from theodolite.structure.fit.effort import Effort, effort_named
 from theodolite.structure.fit.guide import Guide, modules
 from theodolite.structure.fit.guided_start import GuidedStart
+from theodolite.structure.fit.jacobian import values
 from theodolite.structure.fit.least_squares import least_squares
 from theodolite.training.stacked import Stacked, draw
 
@@ -76,11 +78,11 @@ class Fitted:
         rows = np.asarray(x, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self.centre):
             raise BadInput(f"rows of {len(self.centre)} variables are needed, not an array of shape {rows.shape}")
-        net = Stacked(self._build())
+        net = _shape(self.graph, self.width, self.depth, self.activation)
         scaled = torch.from_numpy((rows - self.centre) / self.scale)
         shares = torch.from_numpy(self.shares)
         with torch.no_grad():
-            parts = [shares @ net.values(torch.from_numpy(self.members), part) for part in scaled.split(8192)]
+            parts = [shares @ values(net, torch.from_numpy(self.members), part) for part in scaled.split(8192)]
         return self.offset + self.spread * torch.cat(parts).numpy()
 
     def widened(self, variables: tuple[str, ...], rows: ArrayLike) -> Fitted:
@@ -237,7 +239,7 @@ def fit(
         errors[stuck] = torch.minimum(again, errors[stuck])
     weights = weighted(range(folds))
     with torch.no_grad():
-        unseen = (net.values(members, inputs) * (1 - weights)).sum(0)
+        unseen = (values(net, members, inputs) * (1 - weights)).sum(0)
     shares = errors.clamp(min=1e-300) ** -2.0
     shares = torch.nan_to_num(shares / shares.max(), nan=0.0)
     held_out = offset + spread * unseen.numpy()
@@ -263,8 +265,8 @@ def checked(x: ArrayLike, y: ArrayLike, graph: CompositionalGraph) -> tuple[Arra
         raise BadInput(f"y must have one number for each of the {len(rows)} rows of x, not the shape {targets.shape}")
     if len(rows) < LEAST_ROWS:
         raise BadInput(f"{len(rows)} rows are too few to hold some out: give at least {LEAST_ROWS}")
-    for name, values in (("x", rows), ("y", targets)):
-        if not np.isfinite(values).all():
+    for name, numbers in (("x", rows), ("y", targets)):
+        if not np.isfinite(numbers).all():
             raise BadInput(f"{name} holds NaN or infinity: drop or fill those rows")
     return rows, targets
 
@@ -276,13 +278,19 @@ def drawn_folds(rows: int, effort: Effort, generator: np.random.Generator) -> ND
 
 def network_size(graph: CompositionalGraph, width: int, depth: int = 1) -> int:
     """The number of parameters of one network."""
-    return Stacked(_network(graph, width, depth, "tanh")).parameters
+    return _shape(graph, width, depth, "tanh").parameters
 
 
 def _network(graph: CompositionalGraph, width: int, depth: int, activation: str) -> CompositionalNet:
     return CompositionalNet(
         graph, features=len(graph.variables), outputs=1, width=width, depth=depth, activation=activation
     )
+
+
+@lru_cache(maxsize=64)
+def _shape(graph: CompositionalGraph, width: int, depth: int, activation: str) -> Stacked:
+    """For networks whose weights are given: what a network is drawn with costs more than a prediction."""
+    return Stacked(_network(graph, width, depth, activation))
 
 
 def _checked_folds(given: ArrayLike, rows: int) -> NDArray[np.int64]:
@@ -306,7 +314,7 @@ def _judged(net: Stacked, members: Tensor, inputs: Tensor, wanted: Tensor, weigh
     """The mean squared error of every member on the rows it did not see."""
     with torch.no_grad():
         held = 1 - weights
-        return torch.nan_to_num((held * (net.values(members, inputs) - wanted) ** 2).sum(1) / held.sum(1), nan=1e300)
+        return torch.nan_to_num((held * (values(net, members, inputs) - wanted) ** 2).sum(1) / held.sum(1), nan=1e300)
 
 
 def _scales(rows: Array) -> Array:

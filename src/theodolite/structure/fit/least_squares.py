@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from theodolite.structure.fit.jacobian import jacobian
+from theodolite.structure.fit.jacobian import jacobian, values
 from theodolite.training.stacked import Stacked
 
 TRIES = 4  # dampings tried with one Jacobian before a new one is made
@@ -59,31 +59,37 @@ def least_squares(
     judged_count = judged.sum(1)
 
     state = members.clone()
-    residuals = net.values(state, rows) - targets
+    residuals = values(net, state, rows) - targets
     damping = torch.ones_like(count)
     rho = torch.full_like(count, 1e-2 if penalty is None else penalty)
     best = state.clone()
     lowest = (judged * residuals**2).sum(1) / judged_count
     since, step = torch.zeros_like(count), 0
+    learnt = weights.argsort(dim=1, descending=True, stable=True)[:, : int(count.max())]
+    own_rows = rows[learnt] if rows.ndim == 2 else rows.gather(1, learnt[:, :, None].expand(-1, -1, rows.shape[2]))
+    own_weights = weights.gather(1, learnt)
+    table: Tensor | None = None
 
     for step in range(1, steps + 1):
-        normal = _Normal(jacobian(net, state, rows), residuals, weights)
+        table = jacobian(net, state, own_rows, table)
+        normal = _Normal(table, residuals.gather(1, learnt), own_weights)
         if penalty is None and step > 3 and step % EVERY == 0:
             rho = _evidence(normal, rho, (weights * residuals**2).sum(1), (state**2).sum(1), count)
         loss = (weights * residuals**2).sum(1) + rho * (state**2).sum(1)
-        open_ = torch.ones_like(count, dtype=torch.bool)
+        left = torch.arange(len(state))  # the members that no damping has helped yet
         for _ in range(TRIES):
-            change = normal.solve(rho + damping, rho[:, None] * state)
-            tried = state + torch.where(open_[:, None], change, 0.0)
-            found = net.values(tried, rows) - targets
-            value = (weights * found**2).sum(1) + rho * (tried**2).sum(1)
-            better = open_ & (value < loss)
-            state = torch.where(better[:, None], tried, state)
-            residuals = torch.where(better[:, None], found, residuals)
-            damping = torch.where(better, damping / 5, torch.where(open_, damping * 4, damping))
-            damping = damping.clamp(LEAST_DAMPING, MOST_DAMPING)
-            open_ = open_ & ~better
-            if not bool(open_.any()):
+            change = normal.solve(rho[left] + damping[left], rho[left, None] * state[left], left)
+            tried = state[left] + change
+            found = values(net, tried, rows if rows.ndim == 2 else rows[left]) - (
+                targets if targets.ndim == 1 else targets[left]
+            )
+            value = (weights[left] * found**2).sum(1) + rho[left] * (tried**2).sum(1)
+            better = value < loss[left]
+            helped = left[better]
+            state[helped], residuals[helped] = tried[better], found[better]
+            damping[left] = (damping[left] * torch.where(better, 0.2, 4.0)).clamp(LEAST_DAMPING, MOST_DAMPING)
+            left = left[~better]
+            if not len(left):
                 break
         score = (judged * residuals**2).sum(1) / judged_count
         since = torch.where(score < lowest * (1 - tolerance), 0, since + 1)
@@ -93,7 +99,7 @@ def least_squares(
             progress(step, steps)
         if bool((since >= patience).all()) or (until is not None and time.monotonic() > until):
             break
-    last = net.values(best, rows) - targets
+    last = values(net, best, rows) - targets
     mean = lambda w: (w * last**2).sum(1) / w.sum(1).clamp(min=1)
     return Minimum(best, mean(weights), mean(judged), step)
 
@@ -112,8 +118,8 @@ class _Normal:
             else self.jacobian.transpose(1, 2) @ self.jacobian
         )
 
-    def factor(self, shift: Tensor) -> Tensor:
-        shifted = self.gram.clone()
+    def factor(self, shift: Tensor, of: Tensor | None = None) -> Tensor:
+        shifted = self.gram.clone() if of is None else self.gram[of]
         shifted.diagonal(dim1=1, dim2=2).add_(shift[:, None])
         factor, failed = torch.linalg.cholesky_ex(shifted)
         if bool(failed.any()):  # rounding made it singular: a little more on the diagonal of those
@@ -122,14 +128,16 @@ class _Normal:
             factor, _ = torch.linalg.cholesky_ex(shifted)
         return factor
 
-    def solve(self, shift: Tensor, pull: Tensor) -> Tensor:
-        """−(JᵀWJ + shift·I)⁻¹ (JᵀWr + pull)."""
-        g = (self.gradient + pull)[:, :, None]
-        factor = self.factor(shift)
+    def solve(self, shift: Tensor, pull: Tensor, of: Tensor | None = None) -> Tensor:
+        """−(JᵀWJ + shift·I)⁻¹ (JᵀWr + pull), of these members alone where they are given."""
+        own = lambda every: every if of is None or len(of) == len(every) else every[of]
+        g = (own(self.gradient) + pull)[:, :, None]
+        factor = self.factor(shift, of)
         if not self.dual:
             return -torch.cholesky_solve(g, factor)[:, :, 0]
-        inner = torch.cholesky_solve(self.jacobian @ g, factor)
-        return -((g - self.jacobian.transpose(1, 2) @ inner) / shift[:, None, None])[:, :, 0]
+        slopes = own(self.jacobian)
+        inner = torch.cholesky_solve(slopes @ g, factor)
+        return -((g - slopes.transpose(1, 2) @ inner) / shift[:, None, None])[:, :, 0]
 
     def trace_of_inverse(self, shift: Tensor) -> Tensor:
         inverse = torch.cholesky_inverse(self.factor(shift))

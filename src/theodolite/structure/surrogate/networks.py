@@ -14,6 +14,7 @@ from torch import Tensor
 
 from theodolite.structure.data.source import Array
 from theodolite.structure.fit.fitting import Fitted
+from theodolite.structure.fit.jacobian import values
 from theodolite.structure.surrogate.surrogate import SurrogateSource
 from theodolite.training.stacked import Stacked
 
@@ -38,10 +39,10 @@ class Networks:
         return CHUNK
 
     def outputs(self, rows: Float[Tensor, "member row variable"]) -> Float[Tensor, "member row"]:
-        return self.net.values(self.weights, rows.to(self.weights.dtype))
+        return values(self.net, self.weights, rows.to(self.weights.dtype))
 
     def everywhere(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row"]:
-        return self.net.values(self.weights, rows.to(self.weights.dtype))
+        return values(self.net, self.weights, rows.to(self.weights.dtype))
 
     def only(self, chosen: Sequence[int]) -> Networks:
         return Networks(self.net, self.weights[list(chosen)])
