@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,6 +116,55 @@ def test_an_empty_file_becomes_a_store(tmp_path):
     (tmp_path / "store.db").touch()
     with Store(tmp_path) as opened:
         assert opened.rows() == []
+
+
+class Growing:
+    """A file into which another process writes after the first thing that is asked of it."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        self.content, self.file, self.writer = content, path.open("rb"), os.open(path, os.O_WRONLY)
+
+    def __enter__(self) -> Growing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+        os.close(self.writer)
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        def call(*given: object) -> object:
+            found = getattr(self.file, name)(*given)
+            os.pwrite(self.writer, self.content, 0)
+            return found
+
+        return call
+
+
+def test_a_store_that_another_command_is_making_is_looked_at_without_fault(tmp_path, monkeypatch):
+    one_finished(tmp_path / "made")
+    (tmp_path / "store.db").touch()
+    growing = Growing(tmp_path / "store.db", (tmp_path / "made" / "store.db").read_bytes())
+    monkeypatch.setattr(Path, "open", lambda *_: growing)
+    opened = Database(tmp_path / "store.db")
+    with opened.reading() as db:
+        assert db.execute("SELECT count(*) FROM rows").fetchone() == (1,)
+    opened.close()
+
+
+def test_a_log_that_another_command_takes_away_is_none(tmp_path, monkeypatch):
+    one_finished(tmp_path)
+    (tmp_path / "store.db-journal").write_bytes(b"x")
+    there = Path.exists
+
+    def seen_and_gone(path: Path) -> bool:
+        found = there(path)
+        if path.name.endswith("-journal"):
+            path.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "exists", seen_and_gone)
+    with Store(tmp_path) as opened:
+        assert len(opened.rows()) == 1
 
 
 def test_a_store_that_must_exist_is_not_made(tmp_path):

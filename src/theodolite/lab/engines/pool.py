@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import threading
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
 from theodolite.errors import StoreError, TheodoliteError
+from theodolite.lab.engines.starting import deaf_to_interrupts, deaf_to_terminals
 from theodolite.lab.group import Group
 from theodolite.lab.work import Context, Update, work
 
@@ -138,10 +137,7 @@ class Pool:
         return self.workers - sum(1 for w in self._pool if w.group is not None)
 
     def submit(self, group: Group, context: Context) -> None:
-        idle = next((w for w in self._pool if w.group is None), None)
-        if idle is None:
-            idle = self._start()
-            self._pool.append(idle)
+        idle = next((w for w in self._pool if w.group is None), None) or self._start()
         idle.group = group.id
         with suppress(BrokenPipeError, ConnectionResetError):  # it died idle: `poll` finds out, the group is retried
             idle.pipe.send((group, context))
@@ -193,12 +189,13 @@ class Pool:
         return messages
 
     def _start(self) -> _Worker:
-        ours, theirs = self._spawn.Pipe()
-        process = self._spawn.Process(target=_serve, args=(theirs, self.threads), daemon=True)
         with deaf_to_interrupts():
+            ours, theirs = self._spawn.Pipe()
+            process = self._spawn.Process(target=_serve, args=(theirs, self.threads), daemon=True)
             process.start()
-        theirs.close()
-        return _Worker(process, ours)
+            theirs.close()
+            self._pool.append(_Worker(process, ours))
+        return self._pool[-1]
 
     def _end(self, worker: _Worker) -> None:
         worker.pipe.close()
@@ -210,23 +207,9 @@ class Pool:
         self._pool.remove(worker)
 
 
-@contextmanager
-def deaf_to_interrupts() -> Iterator[None]:
-    """A process started in here never hears Ctrl-C, not even while it imports: its parent tells it what to do."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # started by the first process otherwise, and then it lifts our mask
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _serve(pipe: Connection, threads: int) -> None:
     """A worker's life: groups in, messages out, until the pipe closes or the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    deaf_to_terminals()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     import torch
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from theodolite.errors import BadInput
 from theodolite.lab.engines.parcel import News, Parcel
-from theodolite.lab.engines.pool import Died, deaf_to_interrupts
+from theodolite.lab.engines.pool import Died
 from theodolite.lab.engines.ray_site import answers, serve_ray
+from theodolite.lab.engines.starting import deaf_to_interrupts
 
 logger = logging.getLogger(__name__)
 

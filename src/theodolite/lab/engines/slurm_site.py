@@ -21,8 +21,8 @@ from theodolite.errors import BadInput
 from theodolite.lab.engines.fleet import Gone, Left, Link
 from theodolite.lab.engines.mailbox import Mailbox
 from theodolite.lab.engines.parcel import Hello, News, Parcel
-from theodolite.lab.engines.pool import deaf_to_interrupts
 from theodolite.lab.engines.slurm_job import ALIVE, INBOX, OUTBOX, STOP, serve
+from theodolite.lab.engines.starting import deaf_to_interrupts
 from theodolite.registry import unknown
 
 _MINUTES = 60  # a job's time, unless `time` is given

@@ -99,8 +99,8 @@ class Database:
         """SQLite takes a file shorter than a page for an empty one and would write over it, whatever it holds; one that
         ends inside a page is read as if zeros followed. With a log beside it, both can be mended."""
         with self.path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size  # first, for another command may be writing its first page right now
             header = file.read(18)
-            size = file.seek(0, os.SEEK_END)
         if header and not header.startswith(b"SQLite format 3\0"):
             raise StoreError(f"'{self.path}' is not a store: choose another folder")
         page = int.from_bytes(header[16:18], "big") if len(header) == 18 else 0
@@ -110,8 +110,7 @@ class Database:
 
     def _complete(self) -> bool:
         """Whether the file alone is the whole store: nothing waits beside it to be written into it."""
-        companions = [self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-journal")]
-        return not any(file.exists() and file.stat().st_size for file in companions)
+        return not any(_size(self.path.with_name(self.path.name + suffix)) for suffix in ("-wal", "-journal"))
 
     def _open_to_write(self) -> sqlite3.Connection:
         connection = self._connect("mode=rwc")
@@ -255,6 +254,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _size(path: Path) -> int:
+    """0 where there is none, or none any more."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def damaged(path: Path) -> str:
