@@ -227,6 +227,9 @@ def test_a_state_beyond_the_limit_is_not_given_a_number():
         ("delta-net", {"heads": 4, "depth": 2}, 2 * (4 * 2**2 + 3 * 7)),
         ("state-space", {"heads": 4, "depth": 1, "state": 4}, 4 * 8 + 3 * 7),
         ("state-space", {"depth": 1, "state": 4, "selective": False}, 2 * 4 * 8),
+        ("mamba-2", {"heads": 4, "depth": 1, "state": 2}, 2 * 16 + 3 * 8),
+        ("gated-delta-net", {"heads": 2, "depth": 1}, 2 * 3 * 6 + 3 * 8),
+        ("s4d", {"depth": 1, "state": 4}, 4 * 8),
     ],
 )
 def test_rounding_is_never_counted(net, shape, carried):

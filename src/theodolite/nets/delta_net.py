@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import positive, register_trained
-from theodolite.nets.parts.residual import ResidualRecurrence
+from theodolite.nets.parts.residual import ResidualBlock, ResidualRecurrence
 from theodolite.nets.parts.scan import causal_window, delta_rule
 from theodolite.nets.transformer import check_blocks
 
@@ -47,7 +47,7 @@ class DeltaRule(nn.Module):
         rate = self.most * torch.sigmoid(self.rate(x)).unflatten(-1, (self.products, self.heads))
         rate = rate.flatten(1, 2).transpose(1, 2)
         decay = None if self.decay is None else -nn.functional.softplus(self.decay(x)).transpose(1, 2)
-        found = delta_rule(_unit(query), _unit(key), value, rate, decay)
+        found = delta_rule(unit(query), unit(key), value, rate, decay)
         found = found * torch.rsqrt(found.square().mean(dim=-1, keepdim=True) + _LEAST)
         return self.combine(found.transpose(1, 2).flatten(-2) * self.norm)
 
@@ -56,14 +56,15 @@ class DeltaRule(nn.Module):
         return x.unflatten(-1, (-1, width)).flatten(1, 2).unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
-def _unit(x: Tensor) -> Tensor:
+def unit(x: Tensor) -> Tensor:
     """To length 1; a zero vector stays one, so that nothing is written by what says nothing."""
     return x * torch.rsqrt(x.square().sum(dim=-1, keepdim=True) + _LEAST)
 
 
 @register_trained(
     "delta-net",
-    "gated DeltaNet: a linear recurrence of matrices, eigenvalues in (−1, 1), one or more reflections a token",
+    "the gated delta rule in the Transformer's blocks: eigenvalues in (−1, 1), one or more reflections a token "
+    "(as published: gated-delta-net)",
 )
 def delta_net(
     features: int = 4,
@@ -86,4 +87,4 @@ def delta_net(
     check_blocks(depth, width, heads, "serial")
     unknown = "how fast a state decays and what overwrites it depends on the weights and on the tokens"
     mix = partial(DeltaRule, width, heads, products, gated, negative, kernel)
-    return ResidualRecurrence(mix, features, outputs, depth, width, unknown)
+    return ResidualRecurrence(lambda: ResidualBlock(width, mix()), features, outputs, depth, width, unknown)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from theodolite.nets.contract import positive, register_trained
-from theodolite.nets.parts.residual import ResidualRecurrence
+from theodolite.nets.parts.residual import ResidualBlock, ResidualRecurrence
 from theodolite.nets.parts.scan import causal_window, decaying_sum, diagonal_system
 from theodolite.nets.transformer import check_blocks
 
@@ -39,17 +39,28 @@ class FixedSystem(nn.Module):
         self.combine = nn.Linear(width, width)
 
     def forward(self, x: Float[Tensor, "batch token width"]) -> Float[Tensor, "batch token width"]:
-        step, rate, frequency = self.log_step.exp(), self.log_rate.exp(), self.frequency
-        log_size, turn = -step * rate, step * frequency
-        # (a − 1)/λ = (a − 1)·conj(λ)/|λ|²; Re(a − 1) = e^s − 1 − e^s (1 − cos), without loss where the step is small.
-        size = log_size.exp()
-        above, beside = torch.expm1(log_size) - 2 * size * (turn / 2).sin().square(), size * turn.sin()
-        square = rate.square() + frequency.square()
-        held = (beside * frequency - above * rate) / square
-        held_beside = -(beside * rate + above * frequency) / square
-        c, s = 2 * self.weight[0], 2 * self.weight[1]
-        found = diagonal_system(x, log_size, turn, c * held - s * held_beside, c * held_beside + s * held)
+        found = filtered(x, self.log_step, self.log_rate, self.frequency, self.weight)
         return self.combine(nn.functional.gelu(found + self.direct * x))
+
+
+def filtered(
+    x: Float[Tensor, "batch token width"],
+    log_step: Float[Tensor, "width 1"],
+    log_rate: Float[Tensor, "width state"],
+    frequency: Float[Tensor, "width state"],
+    weight: Float[Tensor, "2 width state"],
+) -> Float[Tensor, "batch token width"]:
+    """Every channel through its own modes λ = −e^`log_rate` + i·`frequency`, read by the complex `weight`."""
+    step, rate = log_step.exp(), log_rate.exp()
+    log_size, turn = -step * rate, step * frequency
+    # (a − 1)/λ = (a − 1)·conj(λ)/|λ|²; Re(a − 1) = e^s − 1 − e^s (1 − cos), without loss where the step is small.
+    size = log_size.exp()
+    above, beside = torch.expm1(log_size) - 2 * size * (turn / 2).sin().square(), size * turn.sin()
+    square = rate.square() + frequency.square()
+    held = (beside * frequency - above * rate) / square
+    held_beside = -(beside * rate + above * frequency) / square
+    c, s = 2 * weight[0], 2 * weight[1]
+    return diagonal_system(x, log_size, turn, c * held - s * held_beside, c * held_beside + s * held)
 
 
 class SelectiveSystem(nn.Module):
@@ -88,7 +99,8 @@ class SelectiveSystem(nn.Module):
 
 
 @register_trained(
-    "state-space", "diagonal state-space layers, selective (as in Mamba-2) or fixed (S4D), computed in chunks"
+    "state-space",
+    "diagonal state spaces in the Transformer's blocks, selective or fixed (as published: mamba-2, s4d)",
 )
 def state_space(
     features: int = 4,
@@ -110,4 +122,4 @@ def state_space(
     check_blocks(depth, width, heads if selective else 1, "serial")
     unknown = "how fast a state decays depends on the weights; theory has no law for generic ones"
     mix = partial(SelectiveSystem, width, heads, state, kernel) if selective else partial(FixedSystem, width, state)
-    return ResidualRecurrence(mix, features, outputs, depth, width, unknown)
+    return ResidualRecurrence(lambda: ResidualBlock(width, mix()), features, outputs, depth, width, unknown)

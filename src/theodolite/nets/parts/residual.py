@@ -29,17 +29,24 @@ class ResidualBlock(nn.Module):
 
 
 class ResidualRecurrence(nn.Module):
-    """`depth` blocks around recurrences that `mix` makes. A token's output depends on no later token, so `present` is
-    not needed; `unknown` says why theory has no law for how a symbol's influence fades."""
+    """`depth` blocks that `block` makes, each around a recurrence, and a last norm. A token's output depends on no
+    later token, so `present` is not needed; `unknown` says why theory has no law for how a symbol's influence fades."""
 
     def __init__(
-        self, mix: Callable[[], nn.Module], features: int, outputs: int, depth: int, width: int, unknown: str
+        self,
+        block: Callable[[], nn.Module],
+        features: int,
+        outputs: int,
+        depth: int,
+        width: int,
+        unknown: str,
+        norm: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.unknown = unknown
         self.embed = Linear(features, width)
-        self.blocks = nn.Sequential(*(ResidualBlock(width, mix()) for _ in range(depth)))
-        self.read = nn.Sequential(LayerNorm(width), Linear(width, outputs))
+        self.blocks = nn.Sequential(*(block() for _ in range(depth)))
+        self.read = nn.Sequential(norm or LayerNorm(width), Linear(width, outputs))
 
     def forward(
         self, x: Float[Tensor, "batch token feature"], present: Bool[Tensor, "batch token"] | None = None
