@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from theodolite.claims.tables.chomsky import LONGEST, RATES, SHAPES, TASK_ARGS, TRAINING, UNSEEN
+from theodolite.claims.tables.chomsky import LONGEST, RATES, SHAPES, TRAINING, UNSEEN
+from theodolite.claims.tables.chomsky_published import TASK_ARGS
 from theodolite.claims.tables.trained import RULE
 from theodolite.nets.size import count_parameters
 from theodolite.tasks import make_task

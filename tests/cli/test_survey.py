@@ -29,14 +29,14 @@ def test_a_report_and_the_store_are_left_under_out_and_nothing_elsewhere(theodol
     assert {p.name for p in (tmp_path / "here").iterdir()} == {"report.html", "store.db", "checkpoints"}
     assert [p.name for p in tmp_path.iterdir()] == ["here"]
     assert outcome.out.count("sum-of-products") == 1
-    for said in ("  ✓  tie", "tie halves, exactly", "at most 3", "3 of 3 predictions agree", "here/report.html"):
+    for said in ("✓ yes", "separation rank (exact)", "at most 3", "3 of 3", "here/report.html"):
         assert said in outcome.out
     page = (tmp_path / "here" / "report.html").read_text()
     assert "sum-of-products" in page
     again = theodolite("survey", "sum-of-products", "--out", "here", "--workers", 1, "--tables")
     assert "from an earlier run" in again.out
     assert "Equivariance errors" in again.out
-    assert "not applicable: What training finds" in again.out
+    assert "not applicable: Learnability and length generalisation" in again.out
 
 
 def one_json_document(text: str) -> None:
@@ -97,5 +97,5 @@ def test_a_folder_that_holds_something_else_is_left_alone(theodolite, tmp_path):
 def test_a_survey_that_could_measure_nothing_says_why_and_leaves_nothing(theodolite, tmp_path):
     outcome = theodolite("survey", "transformer", "--params", "200", "--only", "matrix", "--out", tmp_path / "out")
     assert outcome.code == 2
-    assert "nothing could be measured: Expressible, signalled, learnt: a budget of 200" in outcome.err
+    assert "nothing could be measured: Expressivity, gradient signal, learnability: a budget of 200" in outcome.err
     assert not (tmp_path / "out" / "report.html").exists()

@@ -98,16 +98,22 @@ def test_a_square_says_what_is_known_and_nothing_more():
 def test_a_card_counts_what_is_expressed_and_not_learnt():
     found = {answer.net: answer for answer in SECTION.summarise(rows(), SETTING).answers}
     assert found["mlp"].standing == "partly"
-    assert found["mlp"].text == "1 of 2 tasks it expresses, not parity of 8"
+    assert found["mlp"].text == "1/2 in 300 steps, not parity of 8"
 
 
 def test_of_a_net_without_witnesses_only_success_settles_the_question():
     lost = SECTION.summarise([*trained("mine", "majority", 3), *trained("mine", "parity of 8", 1)], SETTING).answers[0]
     assert (lost.standing, lost.text) == (
         "unknown",
-        "learns 1 of 2 tasks, not parity of 8; no explicit weights are known for it",
+        "1/2 in 300 steps, not parity of 8; no explicit weights known",
     )
     assert SECTION.summarise(trained("mine", "majority", 3), SETTING).answers[0].standing == "yes"
+
+
+def test_what_is_not_learnt_in_these_steps_is_not_said_to_be_beyond_a_net():
+    unlearnt = [*trained("mlp", "parity of 8", 0), expressed("mlp", "parity of 8", True)]
+    (answer,) = SECTION.summarise(unlearnt, SETTING).answers
+    assert answer.standing == "unlearnt"
 
 
 def test_a_proof_of_the_contrary_is_shown_as_no():

@@ -79,7 +79,9 @@ def test_a_second_run_measures_nothing_and_answers_the_same(tmp_path):
         "cost",
     ]
     learning, matrix, trained = first.not_applicable
-    assert learning.startswith("What training finds: 'sum-of-products' fits none of the tasks, the last because")
+    assert learning.startswith(
+        "Learnability and length generalisation: 'sum-of-products' fits none of the tasks, the last because"
+    )
     assert "'sum-of-products' is a polynomial" in matrix
     assert "'sum-of-products' is a polynomial" in trained
 
@@ -107,7 +109,7 @@ def test_a_users_net_is_measured_beside_built_in_ones(file, tmp_path):
     exact = next(s for s in found.sections if s.id == "separation-rank")
     assert exact.summary.tables[0].rows[0]["left_right"] == 2 + 4  # 4 entries a side
     asked = {net: {a.question for a in found.answers if a.net == net} for net in found.nets}
-    assert {q for q in asked["mlp"] if "layers" not in q} <= asked["nets.py:Square"]  # which has one layer
+    assert {q for q in asked["mlp"] if "depth" not in q} <= asked["nets.py:Square"]  # which has one layer
     (rows,) = [s.rows for s in found.sections if s.id == "learnability"]
     counts = {}
     for row in rows:
@@ -127,18 +129,18 @@ def test_a_size_that_no_built_in_net_has_does_not_apply():
 @pytest.mark.usefixtures("short_training")
 def test_a_net_that_fails_an_instrument_fails_there_alone(file):
     found = survey(f"{file}:Short", alone=True)
-    standing = {answer.question: answer for answer in found.answers}
-    assert standing["Can it learn copy?"].standing == "failed"
-    assert "more than eight tokens" in standing["Can it learn copy?"].text
-    assert standing["Can it treat its tokens as a set?"].standing == "no"
-    assert standing["Can it tie the halves of its input together?"].standing in ("yes", "no", "unknown")
+    standing = {answer.ability: answer for answer in found.answers}
+    assert standing["length generalisation on copy"].standing == "failed"
+    assert "more than eight tokens" in standing["length generalisation on copy"].text
+    assert standing["permutation equivariance"].standing == "no"
+    assert standing["separation rank"].standing in ("yes", "no", "unknown")
     assert any("more than eight tokens" in failure for failure in found.failures)
 
 
 @pytest.mark.usefixtures("short_training")
 def test_a_net_that_reads_ids_is_surveyed(file):
     found = survey(f"{file}:Ids", alone=True)
-    learnt = [a for a in found.answers if a.question.startswith("Can it learn")]
+    learnt = [a for a in found.answers if a.ability.startswith(("length generalisation", "recall capacity"))]
     assert len(learnt) == 5
     assert all(a.standing != "failed" for a in learnt)
 

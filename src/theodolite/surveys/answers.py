@@ -1,12 +1,34 @@
-"""What sections share: rows by net, and what is said of nets that could not be measured."""
+"""What sections share: abilities that all nets are asked about, rows by net, and what could not be measured."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from theodolite.lab.cell import Row
-from theodolite.report import Answer
+from theodolite.report import Answer, Standing
 from theodolite.surveys.section import Setting
+
+
+@dataclass(frozen=True)
+class Ability:
+    """`name` is the field's, `question` is put to every net in the same words, `explains` is one line on what it is."""
+
+    name: str
+    question: str
+    explains: str
+
+    def answer(self, net: str, standing: Standing, text: str, **rest: Any) -> Answer:
+        return Answer(net, self.question, standing, text, ability=self.name, explains=self.explains, **rest)
+
+    def failed(self, net: str, why: str) -> Answer:
+        return self.answer(net, "failed", why)
+
+    def failures(self, rows: Sequence[Row], setting: Setting) -> list[Answer]:
+        """Of every net that nothing could be planned for, and of every row that broke."""
+        found = [self.failed(net, why) for net, why in setting.troubles.items()]
+        return found + [self.failed(row.cell.config["net"], row.error) for row in rows if row.error]
 
 
 def by_net(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -16,12 +38,13 @@ def by_net(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def failed(net: str, question: str, why: str) -> Answer:
-    return Answer(net, question, "failed", why)
-
-
 def failures(rows: Sequence[Row], setting: Setting) -> list[str]:
     """One note per net and reason."""
     notes = [f"{net}: {why}" for net, why in setting.troubles.items()]
     notes += [f"{row.cell.config.get('net', row.cell.measure)}: {row.error}" for row in rows if row.error]
     return list(dict.fromkeys(notes))
+
+
+def spelt(setting: Mapping[str, Any]) -> str:
+    """What a number was measured with, in words: two numbers are compared where these are the same."""
+    return ", ".join(f"{name} {value}" for name, value in setting.items())

@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.lab.cell import Cell, Row
-from theodolite.report import Answer, Column, Summary, Table
-from theodolite.surveys.answers import failed, failures
+from theodolite.report import Answer, Column, Standing, Summary, Table
+from theodolite.surveys.answers import Ability, failures, spelt
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 
-_QUESTION = "Can it run on in constant memory?"
+_ABILITY = Ability(
+    "constant state size",
+    "Is the state that it carries from token to token of constant size?",
+    "how many numbers of the past reach the future; constant for a recurrence, growing with the length for attention",
+)
 _TOKENS = {"quick": 32, "standard": 128, "full": 512}
 _QUANTITIES = {
     "parameters": "parameters",
@@ -60,8 +64,7 @@ class CostSection(Section):
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         good = [row for row in rows if not row.error]
-        answers = [failed(net, _QUESTION, why) for net, why in setting.troubles.items()]
-        answers += [failed(row.cell.config["net"], _QUESTION, row.error) for row in rows if row.error]
+        answers = _ABILITY.failures(rows, setting)
         answers += [_answer(row) for row in good if "state_size" in row.result]
         body = [line for row in good for line in _lines(row)]
         facts = {row.cell.config["net"]: _facts(row) for row in good}
@@ -101,18 +104,26 @@ def _answer(row: Row) -> Answer:
     diagnostics = state["diagnostics"]
     growth = diagnostics.get("growth_per_token")
     predicted, agrees = _state_prediction(state)
+    standing: Standing = "unknown"
+    text, number = diagnostics.get("reason", "not measured"), None
     if state["value"] is not None and _bounded(diagnostics):
+        standing, number = "yes", float(state["value"])
         text = f"{'' if diagnostics.get('resolved', True) else 'at most '}{state['value']:,} numbers"
-        return Answer(row.cell.config["net"], _QUESTION, "yes", text, predicted, agrees)
-    if state["value"] is not None:
+    elif state["value"] is not None:
         text = f"at least {diagnostics['at_least']:,} numbers, not resolved"
-        return Answer(row.cell.config["net"], _QUESTION, "unknown", text, predicted, agrees)
-    if growth:
+    elif growth:
+        standing = "no"
         cache = diagnostics.get("cache_per_token")
-        text = f"grows by {growth:.4g} numbers a token" + (f" (a cache holds {cache:,})" if cache else "")
-        return Answer(row.cell.config["net"], _QUESTION, "no", text, predicted, agrees)
-    return Answer(
-        row.cell.config["net"], _QUESTION, "unknown", diagnostics.get("reason", "not measured"), predicted, agrees
+        text = f"grows by {growth:.4g} numbers a token" + (f" (cache: {cache:,})" if cache else "")
+    return _ABILITY.answer(
+        row.cell.config["net"],
+        standing,
+        text,
+        predicted=predicted,
+        agrees=agrees,
+        value=_measured_state(state) or "",
+        number=number,
+        setting=spelt({"tokens": row.cell.config.get("shape", {}).get("tokens")}),
     )
 
 

@@ -1,4 +1,4 @@
-"""The section asked first of all: does an output see only what it may? Where not, other numbers mean less."""
+"""Batch independence and causality, asked first of all: where an output sees more, other numbers mean less."""
 
 from __future__ import annotations
 
@@ -7,18 +7,27 @@ from typing import Any
 
 from theodolite.lab.cell import Cell, Row
 from theodolite.report import Answer, Column, Summary, Table
-from theodolite.surveys.answers import failed, failures
+from theodolite.surveys.answers import Ability, failures
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 
-_ALONE = "Can it answer every input on its own?"
-_BEFORE = "Can it answer without seeing what comes later?"
+_BATCH = Ability(
+    "batch independence",
+    "Does an output depend on its own input alone?",
+    "an output does not change with the other rows of the batch, with earlier calls, or by calling forward itself",
+)
+_CAUSAL = Ability(
+    "causality",
+    "Is an output independent of later tokens?",
+    "outputs do not see later tokens, as next-token prediction needs; bidirectional networks do, by design",
+)
 _MEANING = (
     "One thing is changed and outputs are compared on fresh copies of the network: the other rows of the batch, an "
     "earlier call, the tokens that come later. Numbers are changes relative to how much the output varies, 0 where "
     "there is only rounding. A network that reads both ways sees later tokens by design; one whose answer depends on "
     "other rows or on earlier calls is measured together with them, here and in every other section."
 )
+_SETTING = "fresh copies, 8 tokens"
 _COLUMNS = (
     Column("net", "network", numeric=False),
     Column("rows", "other rows", "change of an answer when the other rows of the batch change, in evaluation"),
@@ -32,7 +41,7 @@ _COLUMNS = (
 
 class LeakageSection(Section):
     id = "leakage"
-    title = "What an output sees"
+    title = "Batch independence and causality"
 
     def plan(self, net: Candidate | None, _preset: Preset) -> Sequence[Cell]:
         assert net is not None
@@ -42,26 +51,25 @@ class LeakageSection(Section):
         return 0.2
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
-        answers = [failed(net, _ALONE, why) for net, why in setting.troubles.items()]
-        answers += [failed(row.cell.config["net"], _ALONE, row.error) for row in rows if row.error]
+        answers = _BATCH.failures(rows, setting)
         good = [row for row in rows if not row.error]
         for row in good:
             answers += _answers(row.cell.config["net"], row["diagnostics"])
         notes = [f"{row.cell.config['net']}: {note}." for row in good for note in row["diagnostics"]["notes"]]
         body = [_line(row.cell.config["net"], row["diagnostics"]) for row in good]
-        tables = [Table("What moves an answer", _COLUMNS, body)] if body else []
+        tables = [Table("Change of an output", _COLUMNS, body)] if body else []
         return Summary(_headline(good), tables, (), (_MEANING, *notes, *failures(rows, setting)), answers)
 
 
 def _answers(net: str, found: Mapping[str, Any]) -> list[Answer]:
     says = found["says"]
-    text = "; ".join(says) if says else "no other row, no earlier call, no weight moves it"
-    answers = [Answer(net, _ALONE, "no" if says else "yes", text, ability="answer inputs on their own")]
+    text = "; ".join(says) if says else "sees its own input alone"
+    answers = [_BATCH.answer(net, "no" if says else "yes", text, value="" if says else "no change", setting=_SETTING)]
     if found["causal"] is not None:
-        seen = f"looks {found['ahead']} tokens ahead" if found["ahead"] else "later tokens move it"
-        text = "later tokens do not move it" if found["causal"] else seen
-        standing = "yes" if found["causal"] else "no"
-        answers.append(Answer(net, _BEFORE, standing, text, ability="answer without the future"))
+        seen = f"looks {found['ahead']} tokens ahead" if found["ahead"] else "later tokens change it"
+        text = "sees no later token" if found["causal"] else seen
+        value = "no change" if found["causal"] else f"{found['ahead']} ahead" if found["ahead"] else "changes"
+        answers.append(_CAUSAL.answer(net, "yes" if found["causal"] else "no", text, value=value, setting=_SETTING))
     return answers
 
 
@@ -85,8 +93,8 @@ def _headline(rows: Sequence[Row]) -> str:
         return "No network could be measured."
     leaking = [f"{row.cell.config['net']}: {'; '.join(says)}" for row in rows if (says := row["diagnostics"]["says"])]
     if leaking:
-        return "Answers depend on more than their input. " + ". ".join(leaking) + "."
-    return "Every answer depends on its own input alone."
+        return "Outputs depend on more than their input. " + ". ".join(leaking) + "."
+    return "Every output depends on its own input alone."
 
 
 section = LeakageSection()

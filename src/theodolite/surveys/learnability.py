@@ -16,7 +16,7 @@ from theodolite.lab.cell import Cell, Row
 from theodolite.lab.condition import TRAINING
 from theodolite.report import Answer, Band, Column, Figure, Line, Panel, Series, Standing, Summary, Table
 from theodolite.statistics.intervals import mean_interval
-from theodolite.surveys.answers import failed, failures
+from theodolite.surveys.answers import Ability, failures, spelt
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 from theodolite.tasks.contract import Task, make_task, tasks
@@ -93,11 +93,12 @@ _COLUMNS = (
     Column("chance", "chance", "score of the best constant answer"),
     Column("unseen", "unseen", "mean score on longer inputs than in training"),
     Column("best", "best unseen", "of all seeds; published figures are of the best seed too"),
-    Column("published", "published", "score on unseen lengths in the literature, after far longer training"),
+    Column("published", "published", "score on longer inputs in another paper's experiment, after longer training"),
+    Column("setting", "setting there", "of that experiment", False),
     Column(
         "agrees",
-        "theory",
-        "whether we are on the same side of 90 % as the paper; a dash if we learnt too little to say",
+        "same side",
+        "of 90 %, where task, alphabet and lengths are the paper's; a dash where they are not, or nothing follows",
         False,
         "agreement",
     ),
@@ -108,7 +109,7 @@ _COLUMNS = (
 
 class LearnabilitySection(Section):
     id = "learnability"
-    title = "What training finds"
+    title = "Learnability and length generalisation"
 
     def applies(self, net: Candidate, /) -> str | None:
         fitting = any(make_task(name, {}).spec.kind == net.kind for name in tasks)
@@ -153,7 +154,10 @@ class LearnabilitySection(Section):
         asked = Counter(entry["task"] for entry in entries)
         entries = sorted(entries, key=lambda entry: -asked[entry["task"]])  # what most nets were asked comes first
         answers = [_answer(entry, members[entry["net"], entry["task"]]) for entry in entries]
-        answers += [failed(net, _question(task), why) for (net, task), why in broken.items()]
+        fields = _EFFORT[setting.preset].fields
+        answers += [
+            ability(make_task(task, dict(fields.get(task, {})))).failed(net, why) for (net, task), why in broken.items()
+        ]
         figures = [_shares(entries)] if entries else []
         over_length = _lengths(entries, members)
         figures += [over_length] if over_length else []
@@ -196,8 +200,10 @@ def _glossary(entries: Sequence[Mapping[str, Any]]) -> list[str]:
 
 _MEANING = (
     "A seed solves a task if its score on fresh inputs of the lengths it was trained on passes the task's threshold "
-    "(99 % of the answers right, for most). “Not solved” means: not in this many steps at these learning rates. "
-    "Published figures are the best of many runs that were hundreds of times longer, on the papers' own lengths."
+    "(99 % of the answers right, for most). What no seed solves is not said to be beyond the network: it was not "
+    "learnt in this many steps at these learning rates. Length generalisation is the score on longer inputs than any "
+    "in training. Published figures are other papers' experiments, the best of many runs that were hundreds of times "
+    "longer; they are no theory, and are compared only where task, alphabet and lengths are the same."
 )
 
 
@@ -217,8 +223,35 @@ def _cells(net: Candidate, task: Task, effort: _Effort) -> Sequence[Cell]:
     return training_cells(net.net, task, schedule, effort.rates, effort.seeds, net.shape(**sizes))
 
 
-def _question(task: str) -> str:
-    return f"Can it learn {task}?"
+# What the field calls the tasks whose names say something else, or more.
+_CALLED = {
+    "parity-check": "parity",
+    "parity": "sparse parity",
+    "dyck": "Dyck brackets",
+    "unbounded-dyck": "unbounded Dyck brackets",
+    "reverse": "reversal",
+    "linear-periodic": "periodic functions",
+    "random-language": "random regular languages",
+    "word-problem": "group word problems",
+}
+_RECALL = {
+    "recall": "recall capacity",
+    "noisy-recall": "recall capacity with noise",
+    "fuzzy-recall": "recall capacity, keys of several tokens",
+}
+
+
+def ability(task: Task) -> Ability:
+    fields = vars(task)
+    called = fields.get("function") or _CALLED.get(task.name, task.name.replace("-", " "))
+    about = tasks[task.name].summary
+    if task.name in _RECALL:
+        about = f"associative recall of up to {fields['longest']} pairs in training: {about}"
+        return Ability(_RECALL[task.name], f"Does it recall pairs of keys and values ({task.name})?", about)
+    if unseen_lengths(task, None):
+        question = f"Does it learn {called}, and generalise to longer inputs?"
+        return Ability(f"length generalisation on {called}", question, f"{about}; on longer inputs than in training")
+    return Ability(f"learnability of {called}", f"Does it learn {called}?", about)
 
 
 def _members(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
@@ -238,27 +271,46 @@ def _published(entry: Mapping[str, Any]) -> Published | None:
 
 
 def _agrees(entry: Mapping[str, Any], rows: Sequence[Row]) -> bool | None:
-    published, best, lengths = _published(entry), _best_unseen(rows), entry["trained_lengths"] is not None
-    if best is None and entry["accuracy"] and not lengths:
+    """With another paper's experiment, where that had the same task, alphabet and lengths."""
+    published, best, lengths = _published(entry), _best_unseen(rows), entry["trained_lengths"]
+    if published is None or not published.same_setting(entry["task_args"], lengths, _farthest(rows)):
+        return None
+    if best is None and entry["accuracy"] and lengths is None:
         best = entry["accuracy"]["max"]
-    learnt = lengths and entry["solved"]["count"] > 0
-    return None if published is None or best is None else agreement(published, best, learnt)
+    learnt = lengths is not None and entry["solved"]["count"] > 0
+    return None if best is None else agreement(published, best, learnt)
+
+
+def _farthest(rows: Sequence[Row]) -> int | None:
+    return max((n for row in rows for n in row.cell.config["schedule"]["unseen"]), default=None)
 
 
 def _answer(entry: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
-    solved, unseen = entry["solved"], entry["unseen"]
-    low, high = solved["interval"]
-    text = f"{solved['count']} of {solved['of']} seeds"
-    carried = unseen is None or _best_unseen(rows) is None or (_best_unseen(rows) or 0.0) >= SOLVED
-    if unseen is not None:
-        text += f", longer {unseen['mean']:.2f}, best {_best_unseen(rows) or 0.0:.2f}"
-    text += f" (share {low:.2f}–{high:.2f})"
-    standing: Standing = "no"
+    """A task that no seed learnt is not said to be beyond the net, however far its score is from the threshold."""
+    solved, accuracy, steps = entry["solved"], entry["accuracy"], entry["steps"]
+    best, farthest = _best_unseen(rows), _farthest(rows)
+    score = accuracy if farthest is None else entry["unseen"]
+    standing: Standing = "unlearnt"
+    seeds = f"{solved['count']}/{solved['of']}"
     if solved["count"]:
-        standing = "yes" if solved["count"] == solved["of"] and carried else "partly"
+        standing = "yes" if solved["count"] == solved["of"] and (best is None or best >= SOLVED) else "partly"
+        value = seeds if farthest is None else f"{score['mean']:.2f}"
+        text = f"{seeds} seeds" + ("" if best is None else f", longer {score['mean']:.2f} (best {best:.2f})")
+    else:
+        value = f"{accuracy['mean']:.3f} < {entry['threshold']:g}" if accuracy else "diverged"
+        text = f"{seeds} in {steps:,} steps, " + (f"score {value}" if accuracy else "all diverged")
     published = _published(entry)
-    predicted = "" if published is None else f"{published.score:.2f} ({published.source})"
-    return Answer(entry["net"], _question(entry["task"]), standing, text, predicted, _agrees(entry, rows))
+    measured_with = {"task": entry["task"], **entry["task_args"], "steps": steps, "seeds": solved["of"], "to": farthest}
+    return ability(make_task(entry["task"], dict(entry["task_args"]))).answer(
+        entry["net"],
+        standing,
+        text,
+        value=value,
+        published="" if published is None else f"{published.score:.2f} ({published.source}: {published.setting})",
+        number=score and score["mean"],
+        interval=tuple(score["interval"]) if score and score["interval"] else None,
+        setting=spelt(measured_with),
+    )
 
 
 def _headline(entries: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str:
@@ -294,6 +346,7 @@ def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str
                 "unseen": entry["unseen"] and entry["unseen"]["mean"],
                 "best": _best_unseen(rows),
                 "published": published and published.score,
+                "setting": published and f"{published.source}: {published.setting}",
                 "agrees": _agrees(entry, rows),
                 "median": entry["steps_to_solve"] and entry["steps_to_solve"]["median"],
                 "parameters": entry["parameters"],

@@ -16,7 +16,7 @@ from theodolite.lab.condition import TRAINING
 from theodolite.measurement import canonical
 from theodolite.nets.load import blueprint
 from theodolite.report import Answer, Board, Chart, Column, Square, Standing, Summary, Table
-from theodolite.surveys.answers import failed, failures
+from theodolite.surveys.answers import Ability, failures, spelt
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 from theodolite.tasks.contract import Task, make_task
@@ -24,7 +24,11 @@ from theodolite.training.group import Schedule
 from theodolite.training.pairing import gives_signs, task_sizes
 
 _EXPRESS, _SIGNAL = "express", "target-signal"
-_QUESTION = "Does it learn all that it can express?"
+_ABILITY = Ability(
+    "learnability of the expressible",
+    "Does training find what it can express?",
+    "of the tasks that explicit weights are known to solve, how many gradient descent learns in these steps",
+)
 _WORDS = {True: "yes", False: "no", None: None}
 _FAINTEST = 1e-6  # shares of the gradient below are drawn as nothing
 
@@ -92,7 +96,7 @@ _MEANING = (
 
 class MatrixSection(Section):
     id = "matrix"
-    title = "Expressible, signalled, learnt"
+    title = "Expressivity, gradient signal, learnability"
 
     def applies(self, net: Candidate, /) -> str | None:
         if net.polynomial and net.registered:
@@ -134,7 +138,7 @@ class MatrixSection(Section):
         labels = list(dict.fromkeys(label for label, _ in found))
         notes = (_MEANING, *failures(rows, setting))
         broken = {row.cell.config["net"]: row.error or "" for row in reversed(rows) if row.error}
-        lost = [failed(net, _QUESTION, why) for net, why in {**broken, **setting.troubles}.items() if net not in nets]
+        lost = [_ABILITY.failed(net, why) for net, why in {**broken, **setting.troubles}.items() if net not in nets]
         if not found:
             return Summary("No network could be measured.", notes=notes, answers=lost)
         effort = _EFFORT[setting.preset]
@@ -144,7 +148,8 @@ class MatrixSection(Section):
         )
         table = Table("Tasks by network", _COLUMNS, [_line(found[key]) for key in found], caption)
         chart = _chart(found, labels, nets, effort)
-        answers = [_answer(net, [cell for (_, other), cell in found.items() if other == net]) for net in nets] + lost
+        of_net = {net: [cell for (_, other), cell in found.items() if other == net] for net in nets}
+        answers = [_answer(net, cells, effort) for net, cells in of_net.items()] + lost
         return Summary(_headline(list(found.values())), [table], notes=notes, answers=answers, charts=[chart])
 
 
@@ -225,18 +230,25 @@ def _line(cell: _Found) -> dict[str, Any]:
     }
 
 
-def _answer(net: str, cells: Sequence[_Found]) -> Answer:
+def _answer(net: str, cells: Sequence[_Found], effort: _Effort) -> Answer:
+    """What is not learnt in these steps is not said to be beyond it."""
     expressed = [cell for cell in cells if cell.expressible]
     learnt = [cell for cell in cells if cell.solved]
     both = [cell for cell in expressed if cell.solved]
     missed = [cell.label for cell in (expressed or cells) if not cell.solved]
     but = f", not {', '.join(missed)}" if missed else ""
+    measured_with = spelt(
+        {"tasks": ", ".join(effort.tasks), "bits": effort.bits, "steps": effort.steps, "seeds": effort.seeds}
+    )
     if not expressed:  # nothing is known of what it can express, so only success settles the question
-        text = f"learns {len(learnt)} of {len(cells)} tasks{but}; no explicit weights are known for it"
-        return Answer(net, _QUESTION, "unknown" if missed else "yes", text, ability="learn all it can express")
-    text = f"{len(both)} of {len(expressed)} tasks it expresses{but}"
-    standing: Standing = "yes" if not missed else "no" if len(missed) == len(expressed) else "partly"
-    return Answer(net, _QUESTION, standing, text, ability="learn all it can express")
+        value, number = f"{len(learnt)}/{len(cells)}", len(learnt) / len(cells)
+        text = f"{value} in {effort.steps:,} steps{but}; no explicit weights known"
+        standing: Standing = "unknown" if missed else "yes"
+    else:
+        value, number = f"{len(both)}/{len(expressed)}", len(both) / len(expressed)
+        text = f"{value} in {effort.steps:,} steps{but}"
+        standing = "yes" if not missed else "unlearnt" if not both else "partly"
+    return _ABILITY.answer(net, standing, text, value=value, number=number, setting=measured_with)
 
 
 def _headline(cells: Sequence[_Found]) -> str:

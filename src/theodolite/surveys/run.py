@@ -117,8 +117,8 @@ def survey(
 
     Examples:
         >>> found = survey("sum-of-products", only=["separation-rank"])
-        >>> found.answers[0].question, found.answers[0].standing
-        ('Can it tie the halves of its input together, exactly?', 'yes')
+        >>> found.answers[0].ability, found.answers[0].standing, found.answers[0].value
+        ('separation rank (exact)', 'yes', '3')
     """
     started = time.perf_counter()
     if preset not in get_args(Preset):

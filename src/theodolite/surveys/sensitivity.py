@@ -8,15 +8,19 @@ from typing import Any
 from theodolite.lab.cell import Cell, Row
 from theodolite.report import Answer, Column, Figure, Panel, Series, Standing, Summary, Table
 from theodolite.statistics.laws import FEWEST
-from theodolite.surveys.answers import failed, failures
+from theodolite.surveys.answers import Ability, failures, spelt
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 
 LADDER = (8, 16, 32, 64, 128, 256, 512)
-_QUESTION = "Can it feel one symbol in a long input?"
+_ABILITY = Ability(
+    "one-symbol sensitivity",
+    "Does one changed symbol still change the output of a long input?",
+    "how much the output changes when one symbol of the input does, as the input grows; at random weights",
+)
 _LONGEST = {"quick": 128, "standard": 256, "full": 512}
 _DRAWS = {"quick": 8, "standard": 16, "full": 32}
-_FLAT, _STEEP = -0.25, -1.5  # slopes: above the first a symbol is felt at any length, below the second it is lost
+_FLAT, _STEEP = -0.25, -1.5  # slopes: above the first a symbol counts at any length, below the second it is lost
 _MEANING = (
     "One token is changed and the output at the last token is compared, at random weights. The change is the median "
     "over places and inputs, relative to how much the output varies; its slope over the length n on logarithmic scales "
@@ -56,9 +60,7 @@ class SensitivitySection(Section):
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         good = [row for row in rows if not row.error]
-        answers = [failed(net, _QUESTION, why) for net, why in setting.troubles.items()]
-        answers += [failed(row.cell.config["net"], _QUESTION, row.error) for row in rows if row.error]
-        answers += [_answer(row) for row in good]
+        answers = _ABILITY.failures(rows, setting) + [_answer(row) for row in good]
         return Summary(
             _headline(good),
             [Table("How one symbol's effect falls with length", _COLUMNS, [_line(row) for row in good])]
@@ -91,13 +93,22 @@ def _law(row: Row) -> str | None:
 def _text(row: Row) -> str:
     diagnostics = row["diagnostics"]
     if row["value"] is None:
-        told = diagnostics["no_slope"].removeprefix("the change is ").removeprefix("the change ")
+        told = diagnostics["no_slope"].removeprefix("the ").removesuffix(" of the length")
         if _law(row) is not None or len(diagnostics["fitted_lengths"]) < FEWEST:
             return told
         first, last = diagnostics["curve"][0], diagnostics["curve"][-1]
         return f"{told}: {first['change']:.1g} at {first['tokens']}, {last['change']:.1g} at {last['tokens']} tokens"
     low, high = row["interval"]
     return f"change ~ n^{row['value']:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _value(row: Row) -> str:
+    law, diagnostics = _law(row), row["diagnostics"]
+    if row["value"] is not None:
+        return f"n^{row['value']:.2f}"
+    if law == "exponential":
+        return f"half-life {diagnostics['over_length']['half_life']:.2g}"
+    return f"0 beyond {diagnostics['reach']}" if law == "window" else ""
 
 
 def _predicted(row: Row) -> str:
@@ -108,8 +119,19 @@ def _predicted(row: Row) -> str:
 
 
 def _answer(row: Row) -> Answer:
-    net, agrees = row.cell.config["net"], row["diagnostics"]["agrees"]
-    return Answer(net, _QUESTION, _standing(row), _text(row), _predicted(row), agrees, "feel one symbol of many")
+    lengths, draws = row.cell.config["lengths"], row.cell.config["draws"]
+    slope = row["value"]
+    return _ABILITY.answer(
+        row.cell.config["net"],
+        _standing(row),
+        _text(row),
+        predicted=_predicted(row),
+        agrees=row["diagnostics"]["agrees"],
+        value=_value(row),
+        number=slope,
+        interval=None if slope is None else tuple(row["interval"]),
+        setting=spelt({"lengths": f"{lengths[0]}–{lengths[-1]}", "draws": draws}),
+    )
 
 
 def _line(row: Row) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The section on exact separation rank: how strongly a polynomial network ties two halves of its input together."""
+"""The section on exact separation rank: how strongly two halves of a polynomial network's input interact."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from theodolite.lab.cell import Cell, Row
 from theodolite.measurement import canonical
 from theodolite.nets import nets
 from theodolite.report import Answer, Column, Figure, Panel, Series, Standing, Summary, Table
-from theodolite.surveys.answers import by_net, failed, failures
+from theodolite.report.numbers import format_value
+from theodolite.surveys.answers import Ability, by_net, failures, spelt
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 
@@ -19,9 +20,13 @@ _ARGUMENTS = ("depth", "width", "heads", "degree", "tokens", "features")
 _MEANING = (
     "The separation rank is the least number of products f(A)·g(B) that sum to the network's output, A and B being the "
     "two sides of the input: one product has 1, a sum f(A) + g(B), whose sides do not interact either, at most 2; the "
-    "larger it is, the more strongly the network can tie the sides together."
+    "larger it is, the more strongly the sides can interact."
 )
-_QUESTION = "Can it tie the halves of its input together, exactly?"
+_ABILITY = Ability(
+    "separation rank (exact)",
+    "Do the two halves of the input interact, exactly?",
+    "least number of products f(A)·g(B) that sum to the output, A and B the halves of the input; above 2 they interact",
+)
 _MOST_POINTS = {"quick": 1024, "standard": 4096, "full": 12288}
 _COLUMNS = (
     Column("left_right", "left-right", "separation rank, first half of the input against the second"),
@@ -126,18 +131,29 @@ class SeparationRankSection(Section):
 
 def _answers(rows: Sequence[Row], setting: Setting) -> list[Answer]:
     """Of every net, its largest rank; theory agrees if every rank of it does."""
-    answers = [failed(net, _QUESTION, why) for net, why in setting.troubles.items()]
+    answers = [_ABILITY.failed(net, why) for net, why in setting.troubles.items()]
     for net, found in by_net(rows).items():
         good = [row for row in found if not row.error]
         if not good:
-            answers.append(failed(net, _QUESTION, found[0].error or ""))
+            answers.append(_ABILITY.failed(net, found[0].error or ""))
             continue
         top = max(good, key=lambda row: row["rank"])
         verdicts = [verdict for row in good if (verdict := agrees(row)) is not None]
         text = f"rank {_value(top)} ({_shape(top.cell.config['shape'])}, {top['partition']})"
         cap = "" if top["cap"] is None else f"at most {format_rank(top['cap'])}"
         agreed = all(verdicts) if verdicts else None
-        answers.append(Answer(net, _QUESTION, _standing(top), text, cap, agreed, "tie halves, exactly"))
+        answers.append(
+            _ABILITY.answer(
+                net,
+                _standing(top),
+                text,
+                predicted=cap,
+                agrees=agreed,
+                value=format_value(_value(top)),
+                number=float(top["rank"]) if top["exact"] and top["rank"] < 2**53 else None,
+                setting=spelt({"points": top.cell.config.get("max_points"), "partition": top["partition"]}),
+            )
+        )
     return answers
 
 
@@ -243,9 +259,11 @@ def _figure(axis: str, of_nets: Mapping[str, Sequence[Row]]) -> Figure | None:
 
 
 def _panel(axis: str, net: str, rows: Sequence[Row]) -> Panel | None:
-    """The shapes of this axis's sweep, one colour per other argument that varies."""
+    """The shapes of this axis's sweep, one colour per other argument that varies; a net of the user's as it is built,
+    at depth 1 where depth is no argument of it."""
     swept = {canonical(s) for preset in _SWEEPS.values() for s in preset[axis].get(net, [])}
-    rows = [row for row in rows if canonical(row.cell.config["shape"]) in swept]
+    own = net not in nets and axis == "depth"
+    rows = [row for row in rows if own or canonical(row.cell.config["shape"]) in swept]
     shapes = [row.cell.config["shape"] for row in rows]
     varied = [n for n in _ARGUMENTS if n != axis and len({shape.get(n) for shape in shapes}) > 1]
     lines: dict[tuple[str, str], list[Row]] = {}
@@ -255,11 +273,11 @@ def _panel(axis: str, net: str, rows: Sequence[Row]) -> Panel | None:
         lines.setdefault((name, row["partition"]), []).append(row)
     series = []
     for (name, partition), found in lines.items():
-        found = sorted(found, key=lambda row: row.cell.config["shape"][axis])
+        found = sorted(found, key=lambda row: row["shape"].get(axis, 1))
         series.append(
             Series(
                 name=f"{name}, {partition}",
-                x=[row.cell.config["shape"][axis] for row in found],
+                x=[row["shape"].get(axis, 1) for row in found],
                 y=[row["rank"] for row in found],
                 dashed=partition == "interleaved",
                 hover=[f"{_shape(row.cell.config['shape'])}: {_value(row)} ({_status(row)})" for row in found],

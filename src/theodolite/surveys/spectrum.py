@@ -11,16 +11,28 @@ from theodolite.nets.load import blueprint
 from theodolite.nets.size import own_name
 from theodolite.report import Answer, Column, Figure, Panel, Series, Standing, Summary, Table
 from theodolite.statistics.intervals import mean_interval
-from theodolite.surveys.answers import by_net, failed, failures
+from theodolite.surveys.answers import Ability, by_net, failures, spelt
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 
 _PARTITIONS = ("left-right", "interleaved")
-_TIES = "Can it tie the halves of its input together?"
-_DEEPER = "Can it tie them more strongly with more layers?"
-_ALIKE = "Can it tie near and far tokens alike?"
-_MORE = "tie more when deeper"
 _EPSILON = 0.01
+_RANK = Ability(
+    "separation rank",
+    "Do the two halves of the input interact?",
+    f"least number of products f(A)·g(B) that come within {_EPSILON:.0%} of the output, A and B the halves of the "
+    "input; above 2 the halves interact; at random weights",
+)
+_DEEPER = Ability(
+    "separation rank over depth",
+    "Does the separation rank grow with depth?",
+    "whether more layers of the same width raise the separation rank, at random weights",
+)
+_PARTITION = Ability(
+    "partition-independent rank",
+    "Is the separation rank the same for long- and short-range partitions?",
+    "the same rank for left against right half (long range) as for even against odd places (short range)",
+)
 _DEPTHS = {"quick": (1, 2, 3), "standard": (1, 2, 3, 4), "full": (1, 2, 3, 4, 6, 8, 12)}
 _POINTS = {"quick": 64, "standard": 128, "full": 512}
 _DRAWS = {"quick": 6, "standard": 8, "full": 16}
@@ -82,7 +94,7 @@ class SpectrumSection(Section):
         good = [row for row in rows if not row.error]
         found = by_net(good)
         broken = {row.cell.config["net"]: row.error or "" for row in rows if row.error}
-        answers = [failed(net, _TIES, why) for net, why in {**broken, **setting.troubles}.items() if net not in found]
+        answers = [_RANK.failed(net, why) for net, why in {**broken, **setting.troubles}.items() if net not in found]
         for net, of_net in found.items():
             answers += _answers(net, of_net, setting)
         return Summary(
@@ -138,19 +150,26 @@ def _answers(net: str, rows: Sequence[Row], setting: Setting) -> list[Answer]:
     ranks = _ranks(middle, "left-right")
     low, high = _interval(ranks)
     at = "" if _depth(middle) is None else f" at depth {_depth(middle)}"
-    text = f"ε-rank {_spelt(middle, 'left-right')} ({low:.3g}–{high:.3g}){at}"
+    text = f"{_spelt(middle, 'left-right')} ({low:.3g}–{high:.3g}){at}"
     standing: Standing = "yes" if low > 2 else "no" if high <= 2 else "unknown"
-    answers = [Answer(net, _TIES, standing, text, ability="tie its halves together")]
+    measured_with = spelt({"draws": len(middle["draws"]), "points": middle.cell.config["points"], "ε": _EPSILON})
+    numbers = {"value": _spelt(middle, "left-right"), "number": _mean(ranks), "interval": (low, high)}
+    answers = [_RANK.answer(net, standing, text, **numbers, setting=measured_with)]
     if len(rows) > 1:
         before, after = _ranks(first, "left-right"), _ranks(last, "left-right")
         grew = _interval(after)[0] > _interval(before)[1] and _resolved(first, ["left-right"])
         shrank = _interval(after)[1] < _interval(before)[0] and _resolved(last, ["left-right"])
         text = f"{_spelt(first, 'left-right')} at depth {_depth(first)}, {_spelt(last, 'left-right')} at {_depth(last)}"
-        answers.append(Answer(net, _DEEPER, "yes" if grew else "no" if shrank else "unknown", text, ability=_MORE))
+        value = f"{_spelt(first, 'left-right')} → {_spelt(last, 'left-right')}"
+        standing = "yes" if grew else "no" if shrank else "unknown"
+        depths = f"{measured_with}, depths {_depth(first)}–{_depth(last)}"
+        answers.append(_DEEPER.answer(net, standing, text, value=value, setting=depths))
     if "tokens" in middle.cell.config["shape"]:
         text = ", ".join(f"{_spelt(middle, partition)} {partition}" for partition in _PARTITIONS)
-        predicted = "the same: tokens are a set (Prop. 7.1)" if middle["alike"] else ""
-        answers.append(Answer(net, _ALIKE, _alike(middle), text, predicted, _agrees(rows), "tie near and far alike"))
+        predicted = "equal (Prop. 7.1)" if middle["alike"] else ""
+        value = " | ".join(_spelt(middle, partition) for partition in _PARTITIONS)
+        theory = {"predicted": predicted, "agrees": _agrees(rows)}
+        answers.append(_PARTITION.answer(net, _alike(middle), text, value=value, setting=measured_with, **theory))
     return answers
 
 
@@ -210,15 +229,14 @@ def _table(rows: Sequence[Row]) -> Table:
 
 def _over_depth(found: dict[str, list[Row]]) -> Figure:
     panels = []
+    fixed = [net for net, rows in found.items() if _depth(rows[0]) is None]
     for partition in _PARTITIONS:
         series = []
         for net, rows in found.items():
-            drawn = [row for row in rows if _depth(row) is not None]
-            values = [_ranks(row, partition) for row in drawn]
-            if drawn:
-                low, high = zip(*map(_interval, values), strict=True)
-                depths = [_depth(row) or 0 for row in drawn]
-                series.append(Series(net, depths, [_mean(ranks) for ranks in values], low, high))
+            values = [_ranks(row, partition) for row in rows]
+            low, high = zip(*map(_interval, values), strict=True)
+            depths = [_depth(row) or 1 for row in rows]
+            series.append(Series(net, depths, [_mean(ranks) for ranks in values], low, high))
         panels.append(Panel(partition, series))
     return Figure(
         "ε-rank over depth",
@@ -227,7 +245,8 @@ def _over_depth(found: dict[str, list[Row]]) -> Figure:
         "ε-rank",
         panels,
         log_y=True,
-        caption="At random initial weights, equal width at all depths.",
+        caption="At random initial weights, equal width at all depths. "
+        + (f"A point at 1: as it is built, since depth is no argument of {', '.join(fixed)}." if fixed else ""),
     )
 
 

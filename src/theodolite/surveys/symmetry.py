@@ -8,19 +8,26 @@ from typing import Any
 from theodolite.instruments.symmetry import GROUPS, HOLDS
 from theodolite.lab.cell import Cell, Row
 from theodolite.report import Answer, Column, Standing, Summary, Table
-from theodolite.surveys.answers import failed, failures
+from theodolite.surveys.answers import Ability, failures, spelt
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 
-_QUESTIONS = {
-    "translation": "Can it treat all places alike?",
-    "permutation": "Can it treat its tokens as a set?",
-    "time-shift": "Can it take the same step at every time?",
-}
 _ABILITIES = {
-    "translation": "treat all places alike",
-    "permutation": "treat tokens as a set",
-    "time-shift": "step alike at all times",
+    "translation": Ability(
+        "translation equivariance",
+        "Is it equivariant to translations?",
+        "cyclically shifted inputs give the same outputs, shifted",
+    ),
+    "permutation": Ability(
+        "permutation equivariance",
+        "Is it equivariant to permutations?",
+        "tokens in another order give the same outputs in that order: the network sees a set",
+    ),
+    "time-shift": Ability(
+        "time-shift equivariance",
+        "Is it equivariant to shifts in time?",
+        "zero tokens put before the input delay the outputs and change nothing else: the same step at every time",
+    ),
 }
 _ACTS = {
     "translation": "tokens moved around in a circle",
@@ -47,7 +54,7 @@ _COLUMNS = (
 
 class SymmetrySection(Section):
     id = "symmetry"
-    title = "Symmetries"
+    title = "Equivariance"
 
     def plan(self, net: Candidate | None, preset: Preset) -> Sequence[Cell]:
         assert net is not None
@@ -57,12 +64,12 @@ class SymmetrySection(Section):
         return 0.5
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
-        answers = [failed(net, _QUESTIONS["permutation"], why) for net, why in setting.troubles.items()]
+        answers = [_ABILITIES["permutation"].failed(net, why) for net, why in setting.troubles.items()]
         body: list[dict[str, Any]] = []
         for row in rows:
             net = row.cell.config["net"]
             if row.error:
-                answers.append(failed(net, _QUESTIONS["permutation"], row.error))
+                answers.append(_ABILITIES["permutation"].failed(net, row.error))
                 continue
             for group in GROUPS:
                 found = row[group]
@@ -70,7 +77,7 @@ class SymmetrySection(Section):
                     body.append({"net": net, "group": group, "holds": "not applicable"})
                     body[-1]["reason"] = found["not_applicable"]
                     continue
-                answers.append(_answer(net, group, found))
+                answers.append(_answer(net, group, found, row.cell.config["draws"]))
                 body.append(_line(net, group, found))
         caption = "; ".join(f"{group}: {act}" for group, act in _ACTS.items()) + "."
         tables = [Table("Equivariance errors", _COLUMNS, body, caption)] if body else []
@@ -81,16 +88,20 @@ def _standing(holds: bool | None) -> Standing:
     return "unknown" if holds is None else "yes" if holds else "no"
 
 
-def _answer(net: str, group: str, found: dict[str, Any]) -> Answer:
+def _answer(net: str, group: str, found: dict[str, Any], draws: int) -> Answer:
     diagnostics = found["diagnostics"]
     text = f"exact (error {found['value']:.1g})" if diagnostics["holds"] else f"error {found['value']:.2g}"
-    predicted = (
-        ""
-        if diagnostics["predicted"] is None
-        else f"{'yes' if diagnostics['predicted'] else 'no'}: {diagnostics['reason']}"
+    predicted = "" if diagnostics["predicted"] is None else "yes" if diagnostics["predicted"] else "no"
+    return _ABILITIES[group].answer(
+        net,
+        _standing(diagnostics["holds"]),
+        text,
+        predicted=predicted,
+        agrees=diagnostics["agrees"],
+        value="exact" if diagnostics["holds"] else text,
+        number=found["value"],
+        setting=spelt({"draws": draws}),
     )
-    standing = _standing(diagnostics["holds"])
-    return Answer(net, _QUESTIONS[group], standing, text, predicted, diagnostics["agrees"], _ABILITIES[group])
 
 
 def _line(net: str, group: str, found: dict[str, Any]) -> dict[str, Any]:
@@ -113,8 +124,8 @@ def _headline(answers: Sequence[Answer]) -> str:
         return "No network could be measured."
     held: dict[str, list[str]] = {group: [] for group in GROUPS}
     for answer in answers:
-        for group, question in _QUESTIONS.items():
-            if answer.question == question and answer.standing == "yes":
+        for group, ability in _ABILITIES.items():
+            if answer.question == ability.question and answer.standing == "yes":
                 held[group].append(answer.net)
     groups = [f"{group}: {', '.join(nets)}" for group, nets in held.items() if nets]
     return "Exact symmetries. " + "; ".join(groups) + "." if groups else "No exact symmetry was found."

@@ -8,6 +8,7 @@ from theodolite.claims.tables import chomsky_published as chomsky
 from theodolite.claims.tables.length_generalisation_published import Published, agreement, published
 from theodolite.nets import nets
 from theodolite.tasks import tasks
+from theodolite.tasks.contract import make_task
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,32 @@ def test_parity_depends_on_the_number_of_bits():
     assert not published("parity", "mlp", 30).solved
     assert published("parity", "transformer", 10) is None
     assert published("sawtooth", "mlp") is None
+
+
+@pytest.mark.parametrize(
+    ("task", "net", "args", "trained", "farthest", "alike"),
+    [
+        ("reverse", "lstm", {"symbols": 2}, (1, 40), 500, True),
+        ("reverse", "lstm", {"symbols": 8}, (1, 40), 500, False),  # another alphabet
+        ("reverse", "lstm", {"symbols": 2}, (1, 5), 25, False),  # other lengths
+        ("reverse", "lstm", {"symbols": 2}, (1, 40), 200, False),  # tested on others
+        ("copy", "lstm", {"symbols": 10}, [1, 40], 400, True),
+        ("copy", "lstm", {"symbols": 2}, (1, 40), 400, False),  # .55 with 2 symbols is not .45 on decimal strings
+        ("modular-arithmetic", "lstm", {"modulus": 7}, (1, 40), 500, False),
+        ("parity", "mlp", {"bits": 10, "relevant": 5}, None, None, True),
+        ("parity", "mlp", {"bits": 10, "relevant": 2}, None, None, False),
+    ],
+)
+def test_scores_are_compared_where_task_alphabet_and_lengths_are_the_papers(task, net, args, trained, farthest, alike):
+    figure = published(task, net, args.get("bits"))
+    assert figure is not None
+    ours = {**vars(make_task(task, args)), "longest": 17}
+    assert figure.same_setting(ours, trained, farthest) is alike
+
+
+def test_a_figure_says_its_setting():
+    assert published("copy", "lstm").setting.startswith("10 symbols, length 400 after 1–40")
+    assert published("parity-check", "lstm").setting.startswith("lengths 41–500 after 1–40")
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,6 @@ def _shapes(recurrent: int, depth: int, attending: int, heads: int) -> dict[str,
 
 
 SHAPES: dict[Preset, dict[str, dict[str, Any]]] = {"quick": _shapes(32, 2, 32, 4), "full": _shapes(256, 5, 64, 8)}
-TASK_ARGS: dict[str, dict[str, Any]] = {"reverse": {"symbols": 2}}
 _LEVEL = {task: level for level, names in paper.LEVELS.items() for task in names}
 
 
@@ -59,7 +58,7 @@ def entries(preset: Preset) -> list[Entry]:
             row=task,
             net=net,
             task=task,
-            task_args={"longest": LONGEST[preset], **TASK_ARGS.get(task, {})},
+            task_args={"longest": LONGEST[preset], **paper.TASK_ARGS.get(task, {})},
             shape=SHAPES[preset][net],
             unseen=UNSEEN[preset],
         )

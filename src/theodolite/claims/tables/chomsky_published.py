@@ -7,6 +7,8 @@ tasks again with linear recurrences. Published figures, not theorems.
 
 from __future__ import annotations
 
+from typing import Any
+
 from theodolite.claims.tables.published_score import Origin, Score
 
 SOURCE = "Delétang et al. 2022"
@@ -15,6 +17,7 @@ SCORE = "score on unseen lengths"
 
 STEPS, BATCH, SEEDS, RATES = 1_000_000, 128, 10, 3
 LONGEST, FARTHEST = 40, 500  # lengths of training, and of the test
+TASK_ARGS: dict[str, dict[str, Any]] = {"reverse": {"symbols": 2}}  # where ours are not the paper's unless told
 
 LEVELS = {
     "regular": ("even-pairs", "modular-arithmetic", "parity-check", "cycle-navigation"),

@@ -41,7 +41,6 @@ SHAPES: dict[Preset, dict[str, dict[str, Any]]] = {
     "quick": _shapes(64, 2, 3, 32, 4, offsets=32),
     "full": _shapes(256, 4, 8, 128, 8, offsets=1000),
 }
-TASK_ARGS: dict[str, dict[str, Any]] = {"copy": {"symbols": 10}, "reverse": {"symbols": 10}, "decimal-addition": {}}
 MARGIN = 0.05
 
 
@@ -53,7 +52,7 @@ def entries(preset: Preset) -> list[Entry]:
             row=task,
             net="universal-transformer" if column == TIED else column,
             task=task,
-            task_args={"longest": LONGEST[preset], **TASK_ARGS[task]},
+            task_args={"longest": LONGEST[preset], **paper.TASK_ARGS[task]},
             shape=SHAPES[preset][column],
             unseen=(FARTHEST[preset],),
             column=column,

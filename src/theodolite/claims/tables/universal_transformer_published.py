@@ -6,11 +6,14 @@ offset. Published figures, not theorems.
 
 from __future__ import annotations
 
+from typing import Any
+
 from theodolite.claims.tables.published_score import Score
 
 SOURCE = "Dehghani et al. 2019"
 SYMBOLS, STRINGS = "symbols right", "strings right"
 LONGEST, FARTHEST = 40, 400  # lengths of training, and of the test
+TASK_ARGS: dict[str, dict[str, Any]] = {"copy": {"symbols": 10}, "reverse": {"symbols": 10}, "decimal-addition": {}}
 
 TASKS = ("copy", "reverse", "decimal-addition")
 NETS = ("lstm", "transformer", "universal-transformer")
