@@ -40,6 +40,7 @@ ORDER = [
     ("scaling",),
     ("structure", "claims", "advice"),
     ("surveys",),
+    ("serving",),
     ("cli",),
 ]
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}

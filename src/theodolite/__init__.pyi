@@ -20,6 +20,7 @@ from theodolite.lab.running import Running as Running
 from theodolite.nets.contract import list_nets as list_nets
 from theodolite.partition import Partition as Partition
 from theodolite.scaling.scale import scale as scale
+from theodolite.serving.serve import serve as serve
 from theodolite.structure.classifier import CompositionalClassifier as CompositionalClassifier
 from theodolite.structure.discover import discover as discover
 from theodolite.structure.predictions import predict as predict

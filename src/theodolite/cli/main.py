@@ -29,6 +29,7 @@ from theodolite.cli import (
     reproduce,
     runs,
     scale,
+    serve,
     signal,
     survey,
     verify,
@@ -59,6 +60,7 @@ app.command("learn")(learn.learn)
 app.command("scale")(scale.scale)
 app.command("runs")(runs.runs)
 app.command("compare")(compare.compare)
+app.command("serve")(serve.serve)
 app.command("fixed-points")(fixed_points.fixed_points)
 app.command("reproduce")(reproduce.reproduce)
 app.add_typer(claims.app, name="claims")

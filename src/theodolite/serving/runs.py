@@ -1,0 +1,200 @@
+"""The runs of a store as the page lists them, and two of them compared: what `runs` and `compare` do."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from theodolite.bench.compare import METRICS, Comparison, TaskComparison, compare
+from theodolite.bench.runs import Runs
+from theodolite.bench.selection import STATUSES, select, settings
+from theodolite.errors import BadInput
+from theodolite.lab.cell import Row
+from theodolite.lab.condition import condition
+from theodolite.report.table import Column, Table
+from theodolite.serving.folder import STORE, Folder
+from theodolite.serving.requests import Choice, Whole, Words, some
+from theodolite.serving.shown import Shown
+from theodolite.serving.stores import Stores
+
+LINES = 100  # on a page
+PLACE = Words("place", "folder", longest=1000)
+CONTROLS = (
+    PLACE,
+    Words("net", "network"),
+    Words("task", "task"),
+    Choice("status", "status", ("", *STATUSES)),
+    Words("where", "where"),
+    Choice("lines", "lines", ("groups", "members")),
+    Whole("page", "page", 0, 0, 10**6),
+)
+COMPARED = (PLACE, Words("first", "first"), Words("second", "second"), Choice("metric", "metric", tuple(METRICS)))
+_GROUPS = (
+    Column("net", "network", numeric=False),
+    Column("shape", "shape", numeric=False),
+    Column("task", "task", numeric=False),
+    Column("task_args", "fields", numeric=False),
+    Column("solved", "solved", "members that reached the threshold on fresh data of trained lengths", numeric=False),
+    Column("mean", "mean score", "over the members that did not diverge"),
+    Column("unseen", "unseen", "mean score at lengths never trained on"),
+    Column("median", "steps", "median to solve it, among those that did"),
+    Column("steps", "of"),
+)
+_MEMBERS = tuple(
+    Column(key, label, numeric=numeric)
+    for key, label, numeric in (
+        ("net", "network", False),
+        ("shape", "shape", False),
+        ("task", "task", False),
+        ("seed", "seed", True),
+        ("lr", "rate", True),
+        ("status", "status", False),
+        ("accuracy", "score", True),
+        ("unseen", "unseen", True),
+        ("solved_at", "steps", True),
+        ("finished", "finished", False),
+    )
+)
+_COMPARISON = (
+    Column("task", "task", numeric=False),
+    Column("first", "A"),
+    Column("second", "B"),
+    Column("difference", "B − A"),
+    Column("interval", "95 % interval", "Student's, of the mean of paired differences", numeric=False),
+    Column("wins", "won / tied / lost", "pairs in which B is better", numeric=False),
+    Column("solved", "solved by A and B", numeric=False),
+    Column("verdict", "at 95 %", numeric=False),
+)
+_WORDS = {
+    "first": "A higher",
+    "second": "B higher",
+    "undecided": "no difference shown",
+    "too few pairs": "too few pairs for an interval",
+}
+
+
+def listed(found: Runs, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """A page of lines, the newest last, with the ids that `compared` takes and the names that can be filtered by."""
+    everything = found.rows
+    where = _pairs(asked["where"])
+    named = some({name: asked[name] for name in ("net", "task", "status")})
+    rows = select(everything, where=where, **named)
+    names = {kind: sorted({row.cell.config[kind] for row in everything}) for kind in ("net", "task")}
+    if asked["lines"] == "members":
+        begin = asked["page"] * LINES
+        table = Table("Members", _MEMBERS, Runs(tuple(rows[begin : begin + LINES])).table)
+        shown = Shown(_nothing(everything, rows), tables=[table]).to_json()
+        return {**shown, "ids": None, "total": len(rows), "members": len(rows), **names}
+    groups = _groups(rows)
+    chosen = list(groups.items())[asked["page"] * LINES :][:LINES]
+    table = Table("Networks and tasks", _GROUPS, [_line(members) for _, members in chosen])
+    return {
+        **Shown(_nothing(everything, rows), tables=[table]).to_json(),
+        "ids": [name for name, _ in chosen],
+        "total": len(groups),
+        "members": len(rows),
+        **names,
+    }
+
+
+def _nothing(everything: Sequence[Row], chosen: Sequence[Row]) -> list[str]:
+    if not everything:
+        return ["This store holds no trained networks, or none yet: other measurements stand in the report."]
+    return [] if chosen else ["None of these runs fits the filters: loosen them."]
+
+
+def compared(folder: Folder, stores: Stores, place: str, first: str, second: str, metric: str) -> Shown:
+    """Two groups of `listed`, pair by pair."""
+    groups = _groups(stores.read(place).runs.rows)
+    if first not in groups or second not in groups:
+        raise BadInput("choose two lines that are listed: these are not, or are no more")
+    names = _selectors(groups[first][0], groups[second][0])
+    task = groups[first][0].cell.config["task"]
+    found = compare(*names, folder.file(place, STORE).parent, task=task, metric=metric)
+    return _comparison(found)
+
+
+def _comparison(found: Comparison) -> Shown:
+    notes = [
+        f"{one.task}: {one.pairs} pairs, {one.compared} of them with this score on both sides." for one in found.tasks
+    ]
+    if any(found.unpaired):
+        notes.append(f"Without a partner: {found.unpaired[0]} members of A, {found.unpaired[1]} of B.")
+    return Shown(
+        facts=[("A, the baseline", found.first), ("B", found.second), ("score", found.metric)],
+        tables=[Table("Pair by pair", _COMPARISON, [_task(one) for one in found.tasks])],
+        notes=notes,
+        data=found.to_json(),
+    )
+
+
+def _task(one: TaskComparison) -> dict[str, Any]:
+    first, second = one.means or (None, None)
+    return {
+        "task": one.task,
+        "first": first,
+        "second": second,
+        "difference": one.difference,
+        "interval": "–" if one.interval is None else "{:.3g} to {:.3g}".format(*one.interval),
+        "wins": f"{one.wins} / {one.ties} / {one.losses}",
+        "solved": f"{one.solved[0]} and {one.solved[1]} of {one.pairs}",
+        "verdict": _WORDS[one.verdict],
+    }
+
+
+def _groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        name = hashlib.sha256(condition(row.cell.config).encode()).hexdigest()[:16]
+        found.setdefault(name, []).append(row)
+    return found
+
+
+def _line(members: Sequence[Row]) -> dict[str, Any]:
+    (entry,) = Runs(tuple(members)).summary
+    text = lambda values: " ".join(f"{name}={value}" for name, value in values.items())
+    return {
+        "net": entry["net"],
+        "shape": text(entry["shape"]),
+        "task": entry["task"],
+        "task_args": text(entry["task_args"]),
+        "solved": f"{entry['solved']['count']} of {entry['solved']['of']}",
+        "mean": entry["accuracy"] and entry["accuracy"]["mean"],
+        "unseen": entry["unseen"] and entry["unseen"]["mean"],
+        "median": entry["steps_to_solve"] and entry["steps_to_solve"]["median"],
+        "steps": entry["steps"],
+    }
+
+
+def _selectors(first: Row, second: Row) -> tuple[str, str]:
+    """How `compare` names the two: by their nets, and by the settings in which they differ."""
+    one, other = settings(first), settings(second)
+    if one["task"] != other["task"]:
+        raise BadInput(f"'{one['task']}' and '{other['task']}' are different tasks: choose two lines of one task")
+    apart = [
+        name
+        for name in dict.fromkeys((*one, *other))
+        if one.get(name) != other.get(name) and name not in ("net", "task", "seed", "lr", "weight_decay")
+    ]
+    texts = []
+    for mine in (one, other):
+        given = [f"{name}={mine[name]}" for name in apart if _speakable(mine.get(name))]
+        texts.append(",".join([str(mine["net"]), *(given if one["net"] == other["net"] else [])]))
+    return texts[0], texts[1]
+
+
+def _speakable(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and not set(value) & set(",="))
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """`lr=0.001, width=16`."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if part.strip() and (not equals or not name or name in found):
+            raise BadInput(f"'{part.strip()}' is not NAME=VALUE, each name once: write for example lr=0.001, width=16")
+        if part.strip():
+            found[name] = value
+    return found
