@@ -37,8 +37,9 @@ def test_shapes_it_was_not_fitted_to(shape, degrees):
 @pytest.mark.parametrize(("width", "others"), [(2, 2), (3, 3), (4, 2), (5, 2)])
 def test_an_output_token_alone_against_several_misses_only_in_the_middle(width, others):
     measured = graded_rank(2, width, tokens_with_output=1, tokens_other=others, repeats=1)
-    deficit = 2 * math.comb(width + 1, 4)  # as measured for widths 2 to 8; not proven
+    deficit = 2 * math.comb(width + 1, 4)
     assert measured.deficits == ({2: deficit} if deficit else {})
+    assert measured.proven  # what repeats allow no more
 
 
 def test_one_head_of_full_width_or_more_has_the_cap():
@@ -74,7 +75,7 @@ def test_the_law_never_passes_the_cap():
 def test_graded_cap_of_few_tokens_sums_to_the_cap():
     for tokens in ((1, 1), (1, 3), (2, 2), (3, 1), (None, None)):
         n, m = (4 if t is None else t for t in tokens)
-        assert sum(graded_cap(3, 4, 1, 4, *tokens)) == attention_cap(3, 4, n, m)
+        assert sum(graded_cap(3, 4, 10, 4, *tokens)) == attention_cap(3, 4, n, m)
         assert sum(graded_cap(2, 4, 1, 4, *tokens, embedding_rank=2)) == attention_cap(2, 4, n, m, embedding_rank=2)
 
 

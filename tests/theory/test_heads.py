@@ -52,6 +52,7 @@ def test_the_staircase_is_the_rank_of_a_random_matrix_of_its_pattern(
     seen: list[int], later: list[int], c: int, k: int, entries: int
 ) -> None:
     most = len(later) - 1
+    none = [0] * (most + 1)
 
     def kinds(degree: int, times: int) -> list[int]:
         """The degree in g of every monomial."""
@@ -61,7 +62,7 @@ def test_the_staircase_is_the_rank_of_a_random_matrix_of_its_pattern(
     allowed = torch.tensor([[float(i + j <= most) for j in columns] for i in rows], dtype=torch.float64)
     modulus = Modulus(8388593)
     drawn = torch.randint(1, modulus.p, allowed.shape, generator=torch.Generator().manual_seed(1)).double() * allowed
-    assert eliminate(modulus.reduce_(drawn), modulus).rank == _staircase(seen, later, c, k, entries)
+    assert eliminate(modulus.reduce_(drawn), modulus).rank == _staircase(seen, later, c, k, entries, none, none)
 
 
 # A shape for each regime: heads that split the width, more of them, fewer and wider ones, an embedding.

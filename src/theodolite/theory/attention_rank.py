@@ -17,6 +17,7 @@ from theodolite.theory.cap import attention_cap
 from theodolite.theory.domain import whole
 from theodolite.theory.heads import graded_heads_cap, heads_cap
 from theodolite.theory.invariants import covariants, invariants
+from theodolite.theory.repeated_weights import lost_covariants, lost_invariants
 
 _PART_BY_PART = 3  # depth; beyond it the parts are many and large
 
@@ -30,16 +31,38 @@ def graded_cap(
     tokens_other: int | None = None,
     embedding_rank: int | None = None,
 ) -> list[int]:
-    """What the part of degree c in S_B, c = 0 … C, can have at most: the tokens' cap or the heads', whichever is less.
+    """What the part of degree c in S_B, c = 0 … C, can have at most: the tokens' cap or the weights', the smaller one.
 
     Numbers of tokens left out are large ones.
     """
     space = min(width, embedding_rank or width)
     n, m = (space if tokens is None else tokens for tokens in (tokens_with_output, tokens_other))
     total = hops(depth)
+    by_weights = graded_weights_cap(depth, width, heads, attention_width, n, m, embedding_rank)
+    return [min(invariants(c, space, m), covariants(total - c, space, n), cap) for c, cap in enumerate(by_weights)]
+
+
+def graded_weights_cap(
+    depth: int,
+    width: int,
+    heads: int,
+    attention_width: int,
+    tokens_with_output: int,
+    tokens_other: int,
+    embedding_rank: int | None = None,
+) -> list[int]:
+    """Caps of the parts that know the heads, and for one head that its matrices repeat."""
+    caps = graded_heads_cap(depth, width, heads, attention_width, embedding_rank)
+    if heads > 1 or depth > _PART_BY_PART:
+        return caps
+    space = min(width, embedding_rank or width)
     return [
-        min(invariants(c, space, m), covariants(total - c, space, n), cap)
-        for c, cap in enumerate(graded_heads_cap(depth, width, heads, attention_width, embedding_rank))
+        min(
+            cap,
+            invariants(c, space, tokens_other) - lost_invariants(c, depth, space),
+            covariants(len(caps) - 1 - c, space, tokens_with_output) - lost_covariants(len(caps) - 1 - c, depth, space),
+        )
+        for c, cap in enumerate(caps)
     ]
 
 
@@ -52,11 +75,12 @@ def separation_cap(
     tokens_other: int,
     embedding_rank: int | None = None,
 ) -> int:
-    """The smallest cap proven for a self-attention network: of its tokens and its heads, part by part up to depth 3."""
+    """The smallest cap proven for a self-attention network: of its tokens and weights, part by part up to depth 3."""
     by_tokens = attention_cap(depth, width, tokens_with_output, tokens_other, embedding_rank)
     by_heads = heads_cap(depth, width, heads, attention_width, embedding_rank)
     space = min(width, embedding_rank or width)
-    if depth > _PART_BY_PART or by_heads == attention_cap(depth, space, space, space):
+    full = heads > 1 and by_heads == attention_cap(depth, space, space, space)
+    if depth > _PART_BY_PART or full:
         return min(by_tokens, by_heads)
     tokens = (tokens_with_output, tokens_other)
     return sum(graded_cap(depth, width, heads, attention_width, *tokens, embedding_rank))

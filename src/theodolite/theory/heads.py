@@ -9,6 +9,10 @@ cap. In every shape with H·d_a ≥ d that was measured at depth 2 the rank equa
 Where heads share keys and values the blocks are those of the G key–value heads, and where keys and values are made from
 c numbers of a token (latent attention) all blocks read the c × c form of S alone: K is smaller, the rest as before.
 
+Heads of one entry each pay a little more from depth 3 on: form f_h of head h meets only those g that q_h reads, so
+that an S with f(S) = 0 and S q_h = 0 keeps f_h away from every place that it takes. `_single_entries_lost` counts the
+operators that nothing is left for.
+
 What narrow heads cost is less than a layer. With H·d_a ≥ d the cap at depth L is at least the full cap at depth L − 1:
 multiplied by powers of one form f, every pair of monomials that depth L − 1 allows is allowed at depth L.
 """
@@ -78,7 +82,13 @@ def graded_heads_cap(
     most = hops(depth - 1) if depth > 1 else 0  # degree in g
     seen = [_forms(reading.seen, i) for i in range(total + 1)]
     later = [_forms(reading.later, j) for j in range(most + 1)]
-    return [_staircase(seen, later, c, total - c, reading.entries) for c in range(total + 1)]
+    single = attention_width == 1 and key_value_heads is None and latent is None and reading.seen == heads
+    free = max(0, reading.later - reading.entries)
+    lost = [
+        [_single_entries_lost(heads, free, most, c, j) if single else 0 for j in range(most + 1)]
+        for c in range(total + 1)
+    ]
+    return [_staircase(seen, later, c, total - c, reading.entries, lost[c], lost[total - c]) for c in range(total + 1)]
 
 
 def heads_cap(
@@ -114,13 +124,39 @@ def _forms(variables: int, degree: int) -> int:
     return math.comb(variables + degree - 1, degree) if variables else int(degree == 0)
 
 
-def _staircase(seen: list[int], later: list[int], c: int, k: int, entries: int) -> int:
+def _single_entries_lost(heads: int, free: int, most: int, degree: int, later: int) -> int:
+    """Operators of `degree`, `later` of it in g, that kill all terms in which every place of a g is taken by one.
+
+    Such a term has 2·most + 1 forms f, two beside each g. If `later` of the g are S with f(S) = 0 and q_hᵀS q_j = 0 for
+    all j, a space of dimension `free` = κ − e at least, then none of the f beside them is f_h, and of f_h more than
+    2·(most − later) + 1 are too many.
+    """
+    powers = _forms(free, later)
+    least, left = 2 * (most - later) + 2, degree - later
+    some = sum(
+        (-1) ** (j + 1) * math.comb(heads, j) * _forms(heads, left - j * least)
+        for j in range(1, heads + 1)
+        if left >= j * least
+    )
+    return powers * some
+
+
+def _staircase(
+    seen: list[int], later: list[int], c: int, k: int, entries: int, lost_other: list[int], lost_here: list[int]
+) -> int:
     """The smallest cover of the pairs (monomial of S_B, monomial of S_A times an entry of x) that can occur.
 
     Sides have degrees c and k; pairs whose degrees in g sum to more than the largest do not occur. By König's theorem
-    no matrix with these entries has a larger rank than the best of the covers {degree in g ≤ t} ∪ {≤ most − t − 1}.
+    no matrix with these entries has a larger rank than the best of the covers {degree in g ≤ t} ∪ {≤ most − t − 1}. A
+    cover's last degree meets the other side's in one block alone: what is lost there, on one side or the other, is not
+    needed to cover it.
     """
     most = len(later) - 1
     other = [0, *accumulate(seen[c - j] * later[j] if j <= c else 0 for j in range(most + 1))]
     here = [0, *accumulate(entries * seen[k - j] * later[j] if j <= k else 0 for j in range(most + 1))]
-    return min(other[t] + here[most + 1 - t] for t in range(most + 2))
+    return min(
+        other[t]
+        + here[most + 1 - t]
+        - max(lost_other[t - 1] if t else 0, entries * lost_here[most - t] if t <= most else 0)
+        for t in range(most + 2)
+    )

@@ -167,8 +167,8 @@ def test_a_proven_part_needs_no_second_draw_and_no_probability():
 
 
 def test_repeats_are_needed_below_the_cap():
-    assert not graded_rank(2, 3, 1, 3, 1, 2, repeats=1).exact
-    assert graded_rank(2, 3, 1, 3, 1, 2, repeats=2).exact
+    assert not graded_rank(2, 5, 1, 3, degrees=[1], repeats=1).exact
+    assert graded_rank(2, 5, 1, 3, degrees=[1], repeats=2).exact
 
 
 def test_block_properties():

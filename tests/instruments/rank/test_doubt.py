@@ -162,20 +162,19 @@ def test_one_full_head_is_its_reduced_form():
 
 
 def test_what_the_instruments_print_counts_everything():
-    below = separation_rank("self-attention", partition="0|1,2", token=0, depth=2, width=3, tokens=3, repeats=2)
-    assert (below.rank, below.cap) == (39, 41)
+    shape = {"depth": 2, "width": 5, "attention_width": 3, "tokens": 10}
+    below = separation_rank("self-attention", **shape, repeats=2)
+    assert (below.rank, below.cap) == (144, 163)
     assert below.covers == ("points", "weights", "primes")
-    p, terms = below.primes, coefficients_log2(2, 3, 1, 3, 3)
-    wanted = [by_points(below.points, 39, 9, q) + by_weights(39, 16, q) + by_primes(39, terms) for q in p]
+    p, terms = below.primes, coefficients_log2(2, 5, 1, 3, 10)
+    wanted = [by_points(below.points, 144, 9, q) + by_weights(144, 16, q) + by_primes(144, terms) for q in p]
     assert below.failure_probability == pytest.approx(math.prod(wanted))
-    asked = separation_rank("self-attention", partition="0|1,2", token=0, depth=2, width=3, tokens=3, prime=8388593)
+    asked = separation_rank("self-attention", **shape, prime=8388593)
     assert asked.covers == ("points", "weights")
-    own = separation_rank(
-        "self-attention", partition="0|1,2", token=0, depth=2, width=3, tokens=3, weights="own", repeats=1
-    )
+    own = separation_rank("self-attention", **shape, weights="own", repeats=1)
     assert own.covers == ("points",)
     assert separation_rank(_Product(), features=4, repeats=1).covers == ("points", "weights")
-    parts = graded_rank(2, 3, tokens_with_output=1, tokens_other=2)
+    parts = graded_rank(2, 5, 1, 3, degrees=[1])
     assert 0 < parts.failure_probability < 1e-5
     assert graded_rank(2, 3).failure_probability == 0.0
 

@@ -2,7 +2,7 @@
 
 The output is homogeneous of degree C = (3^L − 1)/2 in S = S_A + S_B (docs/cap.md). Its parts of degree c in S_B,
 c = 0 … C, live in independent spaces, so the separation rank is the sum of their ranks r_c, and each r_c has caps of
-its own: min(h_m(c), a_n(C − c)), which knows the tokens, and `graded_heads_cap`, which knows the heads. A part is
+its own: min(h_m(c), a_n(C − c)), which knows the tokens, and `graded_weights_cap`, which knows the heads. A part is
 measured by itself, from its own cap + 64 points, so that one part of a network far too large for
 `separation_rank` can still be decided.
 
@@ -30,7 +30,7 @@ from theodolite.measurement import Provenance, finite
 from theodolite.nets.self_attention import SelfAttention
 from theodolite.theory.attention import hops
 from theodolite.theory.attention_counts import one_full_head, part_counts, singular_matrices
-from theodolite.theory.heads import graded_heads_cap
+from theodolite.theory.attention_rank import graded_weights_cap
 from theodolite.theory.invariants import covariants, invariants
 
 
@@ -41,7 +41,7 @@ class BlockRank:
     degree: int
     rank: int
     cap: int  # min(h_m(c), a_n(C − c)): the tokens and the width allow no more
-    heads_cap: int  # the heads and their width allow no more
+    heads_cap: int  # the heads, their width and matrices that repeat allow no more
     exact: bool
     points: int
     ranks: tuple[int, ...]
@@ -144,7 +144,7 @@ def graded_rank(
     for name, value in (("repeats", repeats), ("max points", max_points)):
         if value is not None and value < 1:
             raise BadInput(f"{name} must be at least 1, not {value}: an empty matrix has no rank to measure")
-    narrow = graded_heads_cap(depth, width, heads, inner, features)
+    narrow = graded_weights_cap(depth, width, heads, inner, n, m, features)
     caps = {c: min(invariants(c, features, m), covariants(total - c, features, n)) for c in chosen}
     moduli = [Modulus(draw_prime(f"{seed}/{repeat}/prime")) for repeat in range(repeats)]
     blocks, doubts = [], []
