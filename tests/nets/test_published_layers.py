@@ -1,6 +1,6 @@
 """`mamba-2`, `gated-delta-net` and `s4d` against their authors' equations, token by token, and others' code."""
 
-# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportIndexIssue=false, reportCallIssue=false
 
 from __future__ import annotations
 

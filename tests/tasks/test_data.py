@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,8 @@ import torch
 from theodolite.bench.learn import learn
 from theodolite.bench.lengths import unseen_lengths
 from theodolite.errors import BadInput
-from theodolite.tasks.contract import evaluated, make_task
+from theodolite.tasks.contract import Batch, evaluated, make_task
+from theodolite.training.scoring import losses, row_scores
 from theodolite.training.session import spread
 
 
@@ -132,3 +134,103 @@ def test_a_symbol_that_only_held_out_rows_have_is_named(parity, tmp_path):
     kept = make_task("data", {"file": parity})
     with pytest.raises(BadInput, match="has changed"):
         make_task("data", {"file": file, "digest": kept.digest})
+
+
+@pytest.fixture
+def means(tmp_path):
+    """The mean so far of 3, 4 and 6 numbers, at every place; far from 0 and of a large spread."""
+    generator = torch.Generator().manual_seed(0)
+    rows = []
+    for length in (3, 4, 6):
+        for x in (5 + 2 * torch.randn(40, length, generator=generator)).tolist():
+            rows.append({"inputs": x, "targets": [100 * sum(x[: i + 1]) / (i + 1) for i in range(length)]})
+    return written(tmp_path / "means.jsonl", rows)
+
+
+def test_numbers_are_read_as_numbers_about_zero(means):
+    task = make_task("data", {"file": means, "longest": 4})
+    spec = task.spec
+    assert (spec.vocab, spec.features, spec.outputs, spec.loss, spec.chance) == (None, 1, 1, "square", 0.0)
+    batch = drawn(task, 4, rows=4000)
+    assert batch.inputs.shape == (2, 4000, 4, 1)
+    x, y = batch.inputs[0, ..., 0].double(), batch.targets[0].double()
+    assert abs(float(x.mean())) < 0.1
+    assert 0.9 < float(x.std()) < 1.1
+    so_far = x.cumsum(1) / torch.arange(1, 5)
+    slope = torch.linalg.lstsq(torch.stack([so_far.flatten(), torch.ones(so_far.numel())], 1), y.flatten()).solution
+    fitted = slope[0] * so_far + slope[1]
+    torch.testing.assert_close(fitted, y, rtol=1e-4, atol=1e-5)
+    assert task.solve(batch.inputs[0, 0].tolist()) == pytest.approx(batch.targets[0, 0].tolist())
+
+
+def test_their_score_is_the_explained_variance(means):
+    metrics = pytest.importorskip("sklearn.metrics")
+    task = make_task("data", {"file": means})
+    whole = [task.rows.trained[n] for n in (3, 4, 6)]
+    every = torch.cat([part.targets.flatten() for part in whole]).double()
+    assert float(every.var(correction=0)) == pytest.approx(1.0, abs=1e-5)
+    part = whole[1]
+    said = 0.7 * part.targets + 0.1
+    batch = Batch(part.inputs[None], part.targets[None], part.mask[None])
+    found = float(row_scores(task.spec, said[None, ..., None], batch).mean())
+    error = metrics.mean_squared_error(part.targets.flatten(), said.flatten())
+    assert found == pytest.approx(1 - error, abs=1e-5)
+    assert float(losses(task.spec, said[None, ..., None], batch)) == pytest.approx(error, abs=1e-6)
+    alike = replace(task.spec, variance=None)  # as a task of one's own has it: of this batch alone
+    told = float(row_scores(alike, said[None, ..., None], batch).mean())
+    assert told == pytest.approx(metrics.r2_score(part.targets.flatten(), said.flatten()), abs=1e-5)
+
+
+def test_numbers_are_trained_on_at_every_length(means):
+    found = learn("rnn", data=means, task_args={"longest": 4}, seeds=1, steps=60, lr=1e-2, chunk=1, shape={"width": 8})
+    by_length = dict(found.rows[0]["by_length"])
+    assert list(by_length) == [3, 4, 6]
+    assert all(0.3 < score <= 1 for score in by_length.values()), "the mean alone explains nothing"
+
+
+def test_symbols_may_ask_for_numbers_and_numbers_for_symbols(tmp_path):
+    rows = [{"inputs": w, "targets": w.count("1") / 3} for w in bits(5)]
+    spec = make_task("data", {"file": written(tmp_path / "counts.jsonl", rows)}).spec
+    assert (spec.vocab, spec.loss, spec.outputs) == (2, "square", 1)
+    lines = ["inputs,targets"] + [f"{n / 7:.3f} {n % 5} 0.5,{'up' if n > 12 else 'down'}" for n in range(24)]
+    (tmp_path / "up.csv").write_text("\n".join(lines))
+    spec = make_task("data", {"file": str(tmp_path / "up.csv")}).spec
+    assert (spec.vocab, spec.features, spec.loss, spec.outputs) == (None, 1, "cross-entropy", 2)
+    pairs = [{"inputs": [[n, 0.5 * n], [1, n]], "targets": n % 3} for n in range(12)]
+    spec = make_task("data", {"file": written(tmp_path / "pairs.jsonl", pairs)}).spec
+    assert (spec.vocab, spec.features, spec.outputs) == (None, 2, 3)
+    hexadecimal = [{"inputs": f"{n:03x}", "targets": "0" if n % 2 else "1"} for n in range(0x1E0, 0x240)]
+    assert make_task("data", {"file": written(tmp_path / "hex.jsonl", hexadecimal)}).spec.vocab == 16
+
+
+NUMBER = '{"inputs": [0.5, 1], "targets": 1}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("x.jsonl", NUMBER + '{"inputs": [0.5, "n/a"], "targets": 1}\n', "line 2 of .* has n/a among numbers: give"),
+        ("x.jsonl", NUMBER + '{"inputs": [0.5, NaN], "targets": 1}\n', "line 2 of .* has nan among numbers"),
+        ("x.jsonl", NUMBER + '{"inputs": [[0.5, 2], 1], "targets": 1}\n', "line 2 of .* has 2 numbers at one place"),
+        ("x.jsonl", NUMBER + '{"inputs": [0.7, 1], "targets": 1}\n' * 3, "every target in .* is '1'"),
+        ("x.csv", "inputs,targets\n0.5 0.1,a\n0.5 0.2 ?,b\n", "line 3 of .* has . among numbers"),
+    ],
+)
+def test_numbers_that_cannot_be_used(tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(BadInput, match=words) as told:
+        make_task("data", {"file": str(tmp_path / name)})
+    assert "\n" not in str(told.value)
+
+
+def test_a_network_of_ids_has_no_use_for_numbers(means):
+    class Table(torch.nn.Module):
+        def __init__(self, vocab_size, num_classes):
+            super().__init__()
+            self.table = torch.nn.Embedding(vocab_size, num_classes)
+
+        def forward(self, ids):
+            return self.table(ids)
+
+    with pytest.raises(BadInput, match="'Table' reads ids, and 'data' gives numbers that are none"):
+        learn(Table, data=means, seeds=1, steps=1)

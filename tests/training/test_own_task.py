@@ -42,6 +42,25 @@ class Sign:
         return Batch(x, y, torch.ones_like(y, dtype=torch.bool))
 
 
+class Sums:
+    """The sum so far of two numbers a token."""
+
+    width = 2
+
+    @property
+    def spec(self):
+        return {"features": 2, "outputs": 1, "lengths": (2, 5), "loss": "square", "chance": 0.0}
+
+    def sample(self, members, batch, length, generator):
+        shape = (members, batch, length or 5, self.width)
+        x = torch.randn(shape, generator=generator, device=generator.device)
+        return x, x.sum(-1).cumsum(-1) / 3
+
+
+class Wide(Sums):
+    width = 3
+
+
 def broken(**changed):
     class Broken(Shifted):
         @property
@@ -114,6 +133,9 @@ def test_it_is_learnt_and_kept_under_its_own_code(file, tmp_path):
     assert learn(task=f"{file}:Shifted", **asked).reused == 2
     (file.parent / "shift.py").write_text("SHIFT = 2\n")
     assert learn(task=f"{file}:Shifted", **asked).reused == 0, "what it imports belongs to a task"
+    found = learn("rnn", f"{file}:Sums", seeds=1, steps=60, lr=1e-2, chunk=1, shape={"width": 8}, unseen="8")
+    assert [length for length, _ in found.rows[0]["by_length"]] == [2, 3, 4, 5, 8]
+    assert found.rows[0]["accuracy"] > 0.3, "the mean alone explains nothing"
     assert learn("mlp", f"{file}:Sign", seeds=1, steps=3, chunk=1, shape={"width": 4}).rows[0]["steps"] == 3
 
 
@@ -129,6 +151,7 @@ def test_it_is_learnt_and_kept_under_its_own_code(file, tmp_path):
         ("Ragged", "or rows of two lengths: draw one length a batch"),
         ("Short", r"drew targets of shape \(2, 16, 1\) at length 5, and \(2, 16, 5\) is needed"),
         ("Flat", r"drew inputs of shape \(16, .\) at length .*, and \(2, 16, tokens or features\) is needed"),
+        ("Wide", r"drew inputs of shape \(2, 16, ., 3\) at length .*, and \(2, 16, tokens, 2\) is needed"),
         ("Silent", "asks for nothing .*: its mask is false everywhere"),
         ("One", "drew a Tensor: return inputs, targets"),
         ("Raises", "cannot be drawn at length .*: ZeroDivisionError"),

@@ -20,7 +20,7 @@ class TaskSpec:
 
     `chance` is the score of the best constant answer: for a task on sequences the share of scored positions it is
     right at, averaged over the training lengths, all equally likely. `limit` is the largest length the task exists
-    for, None where any will do.
+    for, None where any will do. `variance` is that of real targets, None where a batch tells it.
     """
 
     kind: Literal["sequence", "vector"]
@@ -32,6 +32,7 @@ class TaskSpec:
     chance: float
     solved: float
     limit: int | None = None
+    variance: float | None = None
 
     @property
     def score(self) -> Literal["accuracy", "explained variance"]:
@@ -43,9 +44,10 @@ class TaskSpec:
 class Batch:
     """What a net reads, what it should answer, and where the answer counts.
 
-    Sequences: `inputs` (members, batch, token), int64 ids. Vectors: `inputs` (members, batch, features), float32.
-    `targets` and `mask` (members, batch, token), or (members, batch, outputs) for vectors. Targets are int64 class ids
-    for cross-entropy, ±1 for hinge and real numbers for square, both float32; `mask` is true where one is scored.
+    Sequences: `inputs` (members, batch, token), int64 ids, or (members, batch, token, features), float32. Vectors:
+    `inputs` (members, batch, features), float32. `targets` and `mask` (members, batch, token), or (members, batch,
+    outputs) for vectors. Targets are int64 class ids for cross-entropy, ±1 for hinge and real numbers for square, both
+    float32; `mask` is true where one is scored.
     """
 
     inputs: Tensor
@@ -155,7 +157,7 @@ def list_tasks() -> list[dict[str, Any]]:
         listed.append(
             {
                 "name": name,
-                **asdict(task.spec),
+                **{k: v for k, v in asdict(task.spec).items() if k != "variance"},
                 "score": task.spec.score,
                 "arguments": settings(task),
                 "summary": task.summary,

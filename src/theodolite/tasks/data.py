@@ -20,6 +20,7 @@ class Data(Named):
 
     {"inputs": ["a", "b", "b"], "targets": [0, 1, 0], "mask": [1, 1, 1]}
     {"inputs": "abba", "targets": "yes"}                  one answer, asked for at the last symbol
+    {"inputs": [0.2, 1.5, -0.3], "targets": 0.74}         numbers: those of a token may be a list
 
     A tenth of the different inputs of every length is held out. `longest` (0: none) is the greatest length that is
     trained on; longer rows are evaluated alone. `digest` is the file's own: it is filled in, and another is refused.
@@ -51,14 +52,15 @@ class Data(Named):
         rows = self.rows
         return TaskSpec(
             kind="sequence",
-            features=len(rows.symbols),
-            outputs=len(rows.answers),
-            vocab=len(rows.symbols),
+            features=rows.features,
+            outputs=rows.answers or 1,
+            vocab=rows.vocab,
             lengths=(min(rows.trained), max(rows.trained)),
-            loss="cross-entropy",
+            loss="square" if rows.answers is None else "cross-entropy",
             chance=rows.chance,
             solved=0.99,
             limit=max(self.lengths_at_hand),
+            variance=1.0 if rows.answers is None else None,
         )
 
     def sample(self, members: int, batch: int, length: int | None, generator: torch.Generator) -> Batch:
@@ -67,7 +69,7 @@ class Data(Named):
         return Batch(part.inputs[drawn], part.targets[drawn], part.mask[drawn])
 
     def solve(self, row: Sequence[float]) -> Sequence[float]:
-        return [float(one) for one in self.rows.solved[tuple(int(one) for one in row)]]
+        return list(self.rows.solved[tuple(torch.tensor(row).flatten().tolist())])
 
     @property
     def held_out(self) -> Task:

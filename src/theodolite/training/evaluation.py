@@ -45,24 +45,24 @@ def evaluate(program: Program, lengths: Sequence[int | None], rows: int, generat
     for bucket in _buckets(program, lengths, rows):
         batch, present = _draw(task, [lengths[i] for i in bucket], rows, members, generator)
         where = torch.tensor(bucket, device=program.device)
-        most = max(1, int(1 / _filled(program, *batch.inputs.shape[1:]))) if task.spec.kind == "sequence" else None
+        most = max(1, int(1 / _filled(program, *batch.inputs.shape[1:3]))) if task.spec.kind == "sequence" else None
         for start, stop, outputs in program.outputs(batch.inputs, present, most):
             own = Batch(*(t[start:stop] for t in (batch.inputs, batch.targets, batch.mask)))
-            found = row_scores(task.spec, outputs, own).unflatten(1, (len(bucket), rows))
+            apart = Batch(*(_apart(t, rows) for t in (own.inputs, own.targets, own.mask)))
+            found = row_scores(task.spec, _apart(outputs, rows), apart).view(len(outputs), -1, rows)
             scores[start:stop, where] = found.mean(dim=2)
             exact[start:stop, where] = (found == 1).float().mean(dim=2)
-            loss[start:stop] += _length_losses(task, outputs, own, rows).sum(dim=1) / len(lengths)
+            lost = losses(task.spec, _apart(outputs, rows), apart).view(len(outputs), -1)
+            loss[start:stop] += lost.sum(dim=1) / len(lengths)  # every length counts the same
             if present is not None:
                 outputs = outputs.masked_fill(~present[start:stop, ..., None], 0)
             finite[start:stop] &= finite_members(outputs)
     return Evaluation(tuple(lengths), scores, exact, loss, finite)
 
 
-def _length_losses(task: Task, outputs: Tensor, batch: Batch, rows: int) -> Tensor:
-    """(member, length): every length counts the same, however many positions are scored in it."""
-    apart = lambda t: t.unflatten(1, (-1, rows)).flatten(0, 1)
-    own = Batch(apart(batch.inputs), apart(batch.targets), apart(batch.mask))
-    return losses(task.spec, apart(outputs), own).view(len(outputs), -1)
+def _apart(tensor: Tensor, rows: int) -> Tensor:
+    """Every length of a member on its own: (member · length, row, …)."""
+    return tensor.unflatten(1, (-1, rows)).flatten(0, 1)
 
 
 def _buckets(program: Program, lengths: Sequence[int | None], rows: int) -> list[list[int]]:

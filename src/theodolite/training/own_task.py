@@ -147,10 +147,15 @@ def _check_batch(task: Task, length: int | None) -> None:
         said = " ".join(str(error).split())
         raise BadInput(f"the task '{task.name}' cannot be drawn{at}: {type(error).__name__}: {said}") from error
     inputs, targets, mask = batch.inputs, batch.targets, batch.mask
-    if inputs.dim() != 3 or inputs.shape[:2] != (_MEMBERS, _ROWS):
-        asked = f"({_MEMBERS}, {_ROWS}, tokens or features)"
+    numbers = (spec.features,) if spec.kind == "sequence" and spec.vocab is None else ()
+    if inputs.dim() != 3 + len(numbers) or inputs.shape[:2] != (_MEMBERS, _ROWS) or inputs.shape[3:] != numbers:
+        asked = (
+            f"({_MEMBERS}, {_ROWS}, tokens, {spec.features})"
+            if numbers
+            else f"({_MEMBERS}, {_ROWS}, tokens or features)"
+        )
         raise BadInput(f"'{task.name}' drew inputs of shape {tuple(inputs.shape)}{at}, and {asked} is needed")
-    wanted = inputs.shape if spec.kind == "sequence" else (*inputs.shape[:2], spec.outputs)
+    wanted = inputs.shape[:3] if spec.kind == "sequence" else (*inputs.shape[:2], spec.outputs)
     for word, part in (("targets", targets), ("a mask", mask)):
         if tuple(part.shape) != tuple(wanted):
             raise BadInput(f"'{task.name}' drew {word} of shape {tuple(part.shape)}{at}, and {tuple(wanted)} is needed")

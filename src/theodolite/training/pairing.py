@@ -80,6 +80,8 @@ def pair(
         plan = blueprint(net, **with_shape({**given, **entries}, shape or {}))
     elif plan.kind != spec.kind:
         raise _misfit(registered, f"'{plan.name}' reads a {plan.kind} and '{task.name}' gives a {spec.kind}")
+    if plan.vocab is not None and spec.vocab is None and spec.kind == "sequence":
+        raise _misfit(registered, f"'{plan.name}' reads ids, and '{task.name}' gives numbers that are none")
     if plan.vocab is not None and spec.vocab is not None and plan.vocab < spec.vocab:
         raise BadInput(
             f"'{plan.name}' knows {plan.vocab} symbols and '{task.name}' has {spec.vocab}: give it a larger vocabulary"

@@ -19,7 +19,7 @@ def losses(spec: TaskSpec, outputs: Tensor, batch: Batch) -> Tensor:
     elif spec.loss == "hinge":
         each = F.relu(1 - outputs * batch.targets).flatten(1)
     else:
-        each = (outputs - batch.targets).square().flatten(1)
+        each = (_answers(outputs, batch) - batch.targets).square().flatten(1)
     mask = batch.mask.flatten(1)
     # Not a product: what a net says at padding may be infinite, and 0 · ∞ is no number.
     return each.masked_fill(~mask, 0).sum(dim=1) / mask.sum(dim=1)
@@ -36,15 +36,33 @@ def row_scores(spec: TaskSpec, outputs: Tensor, batch: Batch) -> Tensor:
     over the variance of all targets, taken from 1, so that the mean over rows is the explained variance."""
     mask = batch.mask
     if spec.loss == "square":
-        variance = batch.targets.flatten(1).var(dim=1, correction=0)
-        error = ((outputs - batch.targets).square() * mask).flatten(2).sum(dim=2) / mask.flatten(2).sum(dim=2)
-        return 1 - error / variance[:, None]
+        error = (_answers(outputs, batch) - batch.targets).square()
+        error = (error * mask).flatten(2).sum(dim=2) / mask.flatten(2).sum(dim=2)
+        return 1 - error / _variance(spec, batch)[:, None]
     if spec.loss == "hinge":
         right = (outputs >= 0) == (batch.targets >= 0)
     else:
         right = outputs.argmax(dim=-1) == batch.targets
     counted = mask.flatten(2)
     return (right.flatten(2) & counted).sum(dim=2) / counted.sum(dim=2)
+
+
+def _answers(outputs: Tensor, batch: Batch) -> Tensor:
+    """One number at a token, as targets are; what a net says where nothing counts may be infinite."""
+    if outputs.dim() == batch.targets.dim():
+        return outputs
+    return torch.where(batch.mask, outputs.squeeze(-1), 0.0)
+
+
+def _variance(spec: TaskSpec, batch: Batch) -> Tensor:
+    """Of the targets that count, for every member."""
+    if spec.variance is not None:
+        return torch.full_like(batch.targets[:, 0].flatten(1)[:, 0], spec.variance)
+    if spec.kind == "vector":
+        return batch.targets.flatten(1).var(dim=1, correction=0)
+    mask, targets = batch.mask.flatten(1), batch.targets.flatten(1)
+    mean = (targets * mask).sum(dim=1, keepdim=True) / mask.sum(dim=1, keepdim=True)
+    return ((targets - mean).square() * mask).sum(dim=1) / mask.sum(dim=1)
 
 
 def finite_members(outputs: Tensor) -> Tensor:

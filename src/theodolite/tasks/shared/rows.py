@@ -1,10 +1,8 @@
-"""Rows of somebody's own: inputs, targets and masks of a JSON-lines or CSV file, as ids, by length, and split."""
+"""Rows of somebody's own: inputs, targets and masks of a file, as ids or numbers, by length, and split."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,25 +14,15 @@ import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
+from theodolite.tasks.shared.row_files import Row, parsed
 
-PADDING = "·"
 _FEWEST = 2  # different inputs of one length: one of them is held out
 _SHARE = 10  # one in so many is held out
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of the file: symbols, what is asked at each of them, and where an answer counts."""
-
-    line: int
-    inputs: tuple[str, ...]
-    targets: tuple[str, ...]
-    mask: tuple[bool, ...]
-
-
-@dataclass(frozen=True)
 class Part:
-    """Rows of one length as ids: (row, token)."""
+    """Rows of one length: (row, token), of inputs that are numbers (row, token, number)."""
 
     inputs: Tensor
     targets: Tensor
@@ -50,14 +38,18 @@ class Part:
 @dataclass(frozen=True)
 class Rows:
     """By length, the rows that are trained on and those that are held out. A row shorter than its group's length is
-    filled up with a symbol of its own, where nothing counts."""
+    filled up where nothing counts, with a symbol of its own or with zeros.
 
-    symbols: tuple[str, ...]
-    answers: tuple[str, ...]
+    `vocab` and `answers` are None where inputs or targets are numbers: those are centred and divided by their spread
+    over the rows that are trained on. `features`: symbols, or numbers of a token."""
+
+    vocab: int | None
+    features: int
+    answers: int | None
     trained: Mapping[int, Part]
     held_out: Mapping[int, Part]
     chance: float
-    solved: Mapping[tuple[int, ...], tuple[int, ...]]  # ids of targets by ids of inputs
+    solved: Mapping[tuple[float, ...], tuple[float, ...]]  # targets by inputs, as they are in the parts
 
 
 def digest_of(file: str) -> str:
@@ -72,104 +64,66 @@ def read_rows(file: str, digest: str, longest: int) -> Rows:
     """`digest` is of the file's content; rows above `longest` (0: none are) are never trained on."""
     if digest_of(file) != digest:
         raise BadInput(f"the file '{file}' has changed while it was in use: start again")
-    rows = _parsed(file)
-    groups = _grouped(rows)
+    groups = _grouped(parsed(file))
     sides = {length: _split(group, longest and length > longest) for length, group in groups.items()}
     trained = [row for own, _ in sides.values() for row in own]
     if not trained:
         raise BadInput(f"no row of '{file}' is of length {longest} or less: give a larger longest")
-    symbols = _ordered({symbol for row in trained for symbol in row.inputs})
-    answers = _ordered({t for row in trained for t, counts in zip(row.targets, row.mask, strict=True) if counts})
-    if len(answers) < 2:
-        raise BadInput(f"every target in '{file}' is '{answers[0] if answers else ''}': there is nothing to learn")
+    filled = any(len(row.inputs) < length for length, group in groups.items() for row in group)
+    inputs = _coding([cell for row in trained for cell in row.inputs])
+    asked = [t for row in trained for t, counts in zip(row.targets, row.mask, strict=True) if counts]
+    targets = _coding(asked)
+    if len(set(asked)) < 2:
+        raise BadInput(f"every target in '{file}' is '{asked[0] if asked else ''}': there is nothing to learn")
     for _, held in sides.values():
-        _check_known(file, held, set(symbols), set(answers))
-    if any(len(row.inputs) < length for length, group in groups.items() for row in group):
-        symbols = (*symbols, PADDING)
-    codes = {symbol: i for i, symbol in enumerate(symbols)}, {answer: i for i, answer in enumerate(answers)}
-    parts = [{n: _ids(s[k], n, *codes) for n, s in sides.items() if s[k]} for k in (0, 1)]
-    return Rows(symbols, answers, parts[0], parts[1], _chance(parts[0], len(answers)), _solved(groups, *codes))
+        _check_known(file, held, inputs, targets)
+    fill: Any = inputs.fill if isinstance(inputs, _Numbers) else len(inputs.codes)
+    parts = [{n: _part(s[k], n, inputs, targets, fill) for n, s in sides.items() if s[k]} for k in (0, 1)]
+    symbols = None if isinstance(inputs, _Numbers) else len(inputs.codes) + filled
+    answers = None if isinstance(targets, _Numbers) else len(targets.codes)
+    chance = 0.0 if answers is None else _chance(parts[0], answers)
+    features = len(inputs.mean) if isinstance(inputs, _Numbers) else len(inputs.codes) + filled
+    return Rows(symbols, features, answers, parts[0], parts[1], chance, _solved(parts))
 
 
-def _parsed(file: str) -> list[Row]:
-    records = list(_records(Path(file)))
-    if not records:
-        raise BadInput(f"'{file}' holds no rows: give one with inputs and targets a line")
-    read = [(line, _symbols(record["inputs"]), record["targets"], record.get("mask")) for line, record in records]
-    everywhere = all(len(_symbols(targets)) == len(inputs) for _, inputs, targets, _ in read)
-    return [_row(file, line, inputs, targets, mask, everywhere) for line, inputs, targets, mask in read]
+@dataclass(frozen=True)
+class _Symbols:
+    codes: Mapping[Any, int]
+
+    def __call__(self, one: Any) -> int:
+        return self.codes.get(one, 0)
 
 
-def _row(file: str, line: int, inputs: Sequence[str], targets: Any, mask: Any, everywhere: bool) -> Row:
-    if not inputs:
-        raise BadInput(f"line {line} of '{file}' has no inputs: remove it")
-    if everywhere:
-        asked = _symbols(targets)
-        counts = [True] * len(inputs) if mask is None else [_true(file, line, one) for one in _symbols(mask)]
-        if len(counts) != len(inputs):
-            raise BadInput(
-                f"line {line} of '{file}' has {len(inputs)} inputs and a mask of {len(counts)}: make them equal"
-            )
-        return Row(line, tuple(inputs), tuple(asked), tuple(counts))
-    if isinstance(targets, list):
-        raise BadInput(
-            f"line {line} of '{file}' has {len(inputs)} inputs and {len(targets)} targets: give one for each, or one "
-            "answer alone in every line, which is asked for at the last"
-        )
-    if mask is not None:
-        raise BadInput(f"line {line} of '{file}' has one answer and a mask: give a target for every input, or no mask")
-    last = (False,) * (len(inputs) - 1)
-    return Row(line, tuple(inputs), (str(targets).strip(),) * len(inputs), (*last, True))
+@dataclass(frozen=True)
+class _Numbers:
+    """Of a token as a tuple, of a target as one number."""
+
+    mean: tuple[float, ...]
+    spread: tuple[float, ...]
+    single: bool
+
+    @property
+    def fill(self) -> list[float]:
+        return [0.0] * len(self.mean)
+
+    def __call__(self, one: Any) -> list[float] | float:
+        values = (one,) if self.single else one
+        found = [(value - mean) / spread for value, mean, spread in zip(values, self.mean, self.spread, strict=True)]
+        return found[0] if self.single else found
 
 
-def _records(path: Path) -> Iterable[tuple[int, dict[str, Any]]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise BadInput(f"'{path}' is no text in UTF-8: save it as such") from None
-    if path.suffix == ".csv":
-        reader = csv.DictReader(text.splitlines())
-        _check_fields(path, 1, set(reader.fieldnames or ()))
-        for number, record in enumerate(reader, start=2):
-            yield (
-                number,
-                {k: v for k, v in record.items() if k is not None and v not in (None, "")}
-                | {k: record.get(k) or "" for k in ("inputs", "targets")},
-            )
-        return
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                raise BadInput(f"line {number} of '{path}' is no JSON: write one object a line") from None
-            if not isinstance(record, dict):
-                raise BadInput(f'line {number} of \'{path}\' is no object: write {{"inputs": […], "targets": […]}}')
-            _check_fields(path, number, set(record))
-            yield number, record
-
-
-def _check_fields(path: Path, line: int, found: set[str]) -> None:
-    for name in ("inputs", "targets"):
-        if name not in found:
-            have = ", ".join(sorted(found)) or "nothing"
-            raise BadInput(
-                f"line {line} of '{path}' has no '{name}' but {have}: name inputs, targets and, if any, mask"
-            )
-
-
-def _symbols(value: Any) -> list[str]:
-    """Of a list, of a text with spaces between them, or of a text letter by letter."""
-    if isinstance(value, list):
-        return [str(one).lower() if isinstance(one, bool) else str(one) for one in value]
-    text = str(value).strip()
-    return text.split() if any(letter.isspace() for letter in text) else list(text)
-
-
-def _true(file: str, line: int, word: str) -> bool:
-    if word not in ("0", "1", "true", "false"):
-        raise BadInput(f"line {line} of '{file}' has '{word}' in its mask: use 0 and 1, or true and false")
-    return word in ("1", "true")
+def _coding(cells: Sequence[Any]) -> _Symbols | _Numbers:
+    """How what is in the rows of training becomes ids, or numbers about 0."""
+    if not cells or isinstance(cells[0], str):
+        return _Symbols({symbol: i for i, symbol in enumerate(_ordered(set(cells)))})
+    single = isinstance(cells[0], float)
+    columns = [cells] if single else list(zip(*cells, strict=True))
+    means = tuple(math.fsum(column) / len(column) for column in columns)
+    spreads = (
+        math.sqrt(math.fsum((x - mean) ** 2 for x in column) / len(column))
+        for column, mean in zip(columns, means, strict=True)
+    )
+    return _Numbers(means, tuple(spread or 1.0 for spread in spreads), single)
 
 
 def _grouped(rows: Sequence[Row]) -> dict[int, list[Row]]:
@@ -192,7 +146,9 @@ def _split(group: Sequence[Row], unseen: object) -> tuple[list[Row], list[Row]]:
     """What is trained on and what is held out: by inputs, so that none is on both sides."""
     if unseen:
         return [], list(group)
-    different = sorted({row.inputs for row in group}, key=lambda x: hashlib.sha256("\0".join(x).encode()).digest())
+    different = sorted(
+        {row.inputs for row in group}, key=lambda x: hashlib.sha256("\0".join(map(str, x)).encode()).digest()
+    )
     held = set(different[: math.ceil(len(different) / _SHARE)])
     return [row for row in group if row.inputs not in held], [row for row in group if row.inputs in held]
 
@@ -202,25 +158,27 @@ def _ordered(words: set[str]) -> tuple[str, ...]:
     return tuple(sorted(words, key=int) if numbers else sorted(words))
 
 
-def _check_known(file: str, rows: Iterable[Row], symbols: set[str], answers: set[str]) -> None:
+def _check_known(file: str, rows: Iterable[Row], inputs: _Symbols | _Numbers, targets: _Symbols | _Numbers) -> None:
     for row in rows:
-        asked = {t for t, counts in zip(row.targets, row.mask, strict=True) if counts}
-        for found, known, word in ((set(row.inputs), symbols, "symbol"), (asked, answers, "target")):
-            if strange := sorted(found - known):
+        asked = [t for t, counts in zip(row.targets, row.mask, strict=True) if counts]
+        for found, coding, word in ((row.inputs, inputs, "symbol"), (asked, targets, "target")):
+            if isinstance(coding, _Symbols) and (strange := sorted({str(one) for one in found} - coding.codes.keys())):
                 raise BadInput(
                     f"line {row.line} of '{file}', which is held out, has the {word} '{strange[0]}' that no row in "
                     "training has: add rows with it, or take it out"
                 )
 
 
-def _ids(rows: Sequence[Row], length: int, symbols: Mapping[str, int], answers: Mapping[str, int]) -> Part:
-    def filled(values: list[list[int]], rest: int) -> Tensor:
+def _part(
+    rows: Sequence[Row], length: int, inputs: _Symbols | _Numbers, targets: _Symbols | _Numbers, fill: Any
+) -> Part:
+    def filled(values: list[list[Any]], rest: Any) -> Tensor:
         return torch.tensor([row + [rest] * (length - len(row)) for row in values])
 
-    inputs = filled([[symbols[s] for s in row.inputs] for row in rows], symbols.get(PADDING, 0))
-    targets = filled([[answers.get(t, 0) for t in row.targets] for row in rows], 0)
+    read = filled([[inputs(cell) for cell in row.inputs] for row in rows], fill)
+    asked = filled([[targets(t) for t in row.targets] for row in rows], 0)
     mask = filled([[int(m) for m in row.mask] for row in rows], 0).bool()
-    return Part(inputs, targets * mask, mask)
+    return Part(read, asked * mask, mask)
 
 
 def _chance(trained: Mapping[int, Part], answers: int) -> float:
@@ -232,14 +190,10 @@ def _chance(trained: Mapping[int, Part], answers: int) -> float:
     return float(torch.stack(shares).mean(dim=0).max())
 
 
-def _solved(
-    groups: Mapping[int, Sequence[Row]], symbols: Mapping[str, int], answers: Mapping[str, int]
-) -> dict[tuple[int, ...], tuple[int, ...]]:
-    known = {}
-    for length, rows in groups.items():
-        for row in rows:
-            rest = length - len(row.inputs)
-            key = (*(symbols[s] for s in row.inputs), *[symbols.get(PADDING, 0)] * rest)
-            asked = [answers[t] if m else 0 for t, m in zip(row.targets, row.mask, strict=True)]
-            known[key] = (*asked, *[0] * rest)
-    return known
+def _solved(sides: Iterable[Mapping[int, Part]]) -> dict[tuple[float, ...], tuple[float, ...]]:
+    return {
+        tuple(read.flatten().tolist()): tuple(asked.tolist())
+        for parts in sides
+        for part in parts.values()
+        for read, asked in zip(part.inputs, part.targets, strict=True)
+    }
