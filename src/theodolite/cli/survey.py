@@ -10,9 +10,10 @@ from typer import Argument, Option
 from theodolite.cli.groups import Arguments, Device, Explain, Output, Site, Workers, WorkerThreads, grouped
 from theodolite.cli.options import parse_arguments, print_explained, print_json, provenance
 from theodolite.cli.progress import progress_bar
-from theodolite.cli.terminal import terminal
+from theodolite.cli.terminal import plainly, terminal
 
 if TYPE_CHECKING:
+    from theodolite.surveys.against import Against
     from theodolite.surveys.run import Survey
 
 
@@ -37,6 +38,10 @@ def survey(
     out: Annotated[
         Path, Option("--out", help="Folder for report.html and the store; what it has is not measured again.")
     ] = Path("survey"),
+    against: Annotated[
+        Path | None,
+        Option("--against", metavar="OLD", help="Folder of an earlier survey: say what changed since, or between two."),
+    ] = None,
     tables: Annotated[bool, Option("--tables", help="Print the report's tables, too.")] = False,
     workers: Workers = None,
     threads: WorkerThreads = None,
@@ -72,15 +77,17 @@ def survey(
             workers=workers or default_workers(device, site.engine),
             threads=threads,
             out=out,
+            against=against,
             listener=Listener(watch=bar.count),
         )
     if not result.asked and not result.sections:
         here = f"--only {only} has nothing to measure with --preset {preset}: use a larger one, or another section"
         raise BadInput(f"nothing could be measured: {next(iter(result.not_applicable), here)}")
+    changes = [RenderedSection("against", f"Against {against}", result.against.summary())] if result.against else []
     page = render_page(
         "Theodolite survey",
         f"{', '.join(result.nets)} · preset {result.preset}: “cannot learn” means not in training as short as this",
-        [RenderedSection(s.id, s.title, s.summary) for s in result.sections],
+        [*changes, *(RenderedSection(s.id, s.title, s.summary) for s in result.sections)],
         {**provenance(device, site.engine), "measurements": result.asked},
         result.not_applicable,
         nets=result.nets,
@@ -101,6 +108,7 @@ def _document(result: Survey, report: Path) -> dict[str, Any]:
         "report": str(report),
         "preset": result.preset,
         "nets": list(result.nets),
+        "conclusions": list(result.conclusions),
         "answers": [asdict(answer) for answer in result.answers],
         "sections": [
             {
@@ -114,6 +122,7 @@ def _document(result: Survey, report: Path) -> dict[str, Any]:
             }
             for section in result.sections
         ],
+        "against": _against(result.against),
         "not_applicable": list(result.not_applicable),
         "failures": list(result.failures),
         "reused": result.reused,
@@ -123,16 +132,21 @@ def _document(result: Survey, report: Path) -> dict[str, Any]:
     }
 
 
+def _against(found: Against | None) -> dict[str, Any] | None:
+    from dataclasses import asdict
+
+    if found is None:
+        return None
+    changes = [{**asdict(change), "verdict": change.verdict} for change in found.changes]
+    return {**asdict(found), "changes": changes, "headline": found.headline}
+
+
 def _show(result: Survey, report: Path, tables: bool) -> None:
-    from theodolite.report.terminal.cards import print_cards
+    from theodolite.cli.views.survey import print_survey
     from theodolite.report.terminal.tables import print_summary
 
     console = terminal()
-    print_cards(console, result.answers, result.nets, result.facts)
-    for net in result.nets:
-        if not any(answer.net == net for answer in result.answers):
-            reason = next((why for why in result.not_applicable if f"'{net}'" in why), "no section applies to it")
-            console.print(f"{net}: {reason}", markup=False, highlight=False)
+    print_survey(console, result, plainly())
     if tables:
         for section in result.sections:
             print_summary(console, section.title, section.summary)

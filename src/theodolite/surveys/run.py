@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,7 +23,13 @@ from theodolite.nets.contract import nets as registry
 from theodolite.nets.load import blueprint
 from theodolite.nets.size import parse_budget
 from theodolite.report import Answer, Summary
+from theodolite.surveys import saved
+from theodolite.surveys.against import Against, refuse_unpaired
+from theodolite.surveys.against import against as compare
 from theodolite.surveys.candidate import Candidate, candidates
+from theodolite.surveys.conclusions import conclusions
+from theodolite.surveys.progress import Progress
+from theodolite.surveys.saved import Saved
 from theodolite.surveys.scoreboard import decided
 from theodolite.surveys.section import Preset, Section, Setting, sections
 
@@ -44,7 +50,7 @@ class SectionResult:
 @dataclass(frozen=True)
 class Survey:
     """`reused` of the `asked` cells were in the store before. `command` makes all of it again; a table or figure with a
-    command of its own is made by that alone."""
+    command of its own is made by that alone. `against`: what changed since an earlier survey, where one was named."""
 
     nets: tuple[str, ...]
     preset: Preset
@@ -54,6 +60,7 @@ class Survey:
     asked: int
     seconds: float
     command: str
+    against: Against | None = None
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -67,6 +74,14 @@ class Survey:
             for net, known in section.summary.facts.items():
                 found.setdefault(net, {}).update(known)
         return found
+
+    @property
+    def conclusions(self) -> tuple[str, ...]:
+        """All of it in at most three sentences."""
+        trained = [answer for s in self.sections if s.id == "learnability" for answer in s.summary.answers]
+        others = [answer for s in self.sections if s.id != "learnability" for answer in s.summary.answers]
+        costs = [row for s in self.sections if s.id == "cost" for row in s.rows]
+        return conclusions(self.nets, trained, others, costs)
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -96,6 +111,7 @@ def survey(
     workers: int | None = None,
     threads: int | None = None,
     out: str | Path | None = None,
+    against: str | Path | None = None,
     listener: Listener | None = None,
 ) -> Survey:
     """Turn every instrument on networks: what can they do, and what not?
@@ -113,6 +129,7 @@ def survey(
         workers: processes side by side; without a number this process alone
         threads: of each worker
         out: folder of a store: what is in it is not measured again
+        against: folder of an earlier survey, or of another network's: `against` of the result is what changed
         listener: is told of progress
 
     Examples:
@@ -130,16 +147,22 @@ def survey(
         raise BadInput("arguments are for nets that are named: name one, or leave --arg out")
     if out is not None:
         refuse_foreign(out)
+    earlier = None if against is None else saved.read(against)
     chosen = candidates(_expanded(named), DEFAULT, args, budget, BUDGET[preset], alone)
+    if earlier is not None:
+        refuse_unpaired(str(against), earlier.nets, [one.name for one in chosen])
     wanted = {name: sections[name] for name in only or sections}
     skipped, planned = _plan(chosen, preset, wanted)
     weights = {cell.key: one.section.seconds(cell) for one in planned for cell in one.cells}
     cells = sorted((cell for one in planned for cell in one.cells), key=lambda cell: -weights[cell.key])
     locations = {place(one.named()): location(one.net) for one in chosen}
     locations |= claim_locations(decided(preset)) if "claims" in wanted else {}
+    titles = {cell.key: one.section.title for one in planned for cell in one.cells}
+    progress = Progress(listener or Listener(), titles)
     with running.open() as store:
         context = Context(checkpoints=store.checkpoints.resolve(), locations=locations)
-        outcome = running.run(cells, store, context, listener=listener, weigh=lambda cell: weights[cell.key])
+        progress.begin(sum(weights.values()), store.finished(weights))
+        outcome = running.run(cells, store, context, listener=progress.heard(), weigh=lambda cell: weights[cell.key])
     command = _command(named, preset, args, params, alone, only, device)
     spelt = {one.name: one.spelt for one in chosen}
     shapes = {one.name: shape for one in chosen if (shape := _shape(one))}
@@ -149,7 +172,7 @@ def survey(
         if rows or one.troubles:
             summary = one.section.summarise(rows, Setting(preset, spelt, shapes, one.troubles))
             results.append(SectionResult(one.section.id, one.section.title, summary, rows))
-    return Survey(
+    found = Survey(
         nets=tuple(one.name for one in chosen),
         preset=preset,
         sections=tuple(results),
@@ -159,6 +182,10 @@ def survey(
         seconds=time.perf_counter() - started,
         command=command,
     )
+    kept = Saved(found.nets, preset, command, found.answers, found.facts)
+    if out is not None and results:
+        saved.write(out, kept)
+    return found if earlier is None else replace(found, against=compare(str(against), earlier, kept))
 
 
 def _expanded(named: Sequence[Net]) -> list[Net]:

@@ -99,7 +99,6 @@ def _answer(net: str, group: str, found: dict[str, Any], draws: int) -> Answer:
         predicted=predicted,
         agrees=diagnostics["agrees"],
         value="exact" if diagnostics["holds"] else text,
-        number=found["value"],
         setting=spelt({"draws": draws}),
     )
 

@@ -1,0 +1,141 @@
+"""A survey in three sentences for someone who reads nothing else: what is learnt, what tells networks apart, and cost.
+
+Made from answers and costs by rules. What is not settled (not known, failed, not learnt in these steps) is not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from theodolite.lab.cell import Row
+from theodolite.report import Answer
+from theodolite.report.answer import own, short_names
+
+_MOST = 3  # names in one list
+_NOTABLE = 1.25  # times that differ by less are told as about the same
+_SETTLED = ("yes", "no", "partly")
+
+
+def conclusions(
+    nets: Sequence[str], learnt: Sequence[Answer], others: Sequence[Answer], costs: Sequence[Row]
+) -> tuple[str, ...]:
+    """At most three. `learnt` are answers on training, `others` all the rest, `costs` rows of the section on cost."""
+    names = {net: f"yours ({short})" if own(net) else short for net, short in short_names(nets).items()}
+    told = (_learning(learnt, names), _apart([*learnt, *others], nets, names), _cost(costs, others, names))
+    return tuple(
+        sentence.replace("yours", "Yours", 1) if sentence.startswith("yours") else sentence
+        for sentence in told
+        if sentence
+    )
+
+
+def _learning(answers: Sequence[Answer], names: Mapping[str, str]) -> str:
+    """Of the nets that were asked most, those that were asked the same."""
+    asked = {net: {one.question: one for one in answers if one.net == net} for net in names}
+    most = max(asked.values(), key=len, default={})
+    found = {net: mine for net, mine in asked.items() if mine and mine.keys() == most.keys()}
+    counts = {
+        net: [sum(one.standing == s for one in mine.values()) for s in ("yes", "partly")] for net, mine in found.items()
+    }
+    if not any(sum(count) for count in counts.values()):
+        return ""
+    order = sorted(counts, key=lambda net: counts[net], reverse=True)
+    best = order[0]
+    reliably = [_task(one) for one in found[best].values() if one.standing == "yes"]
+    beyond = ", longer inputs than in training included" if any(" longer " in one.text for one in most.values()) else ""
+    listed = f" ({_listed(reliably)})" if reliably else ""
+    rest = [f"{names[net]} {counts[net][0]} and {counts[net][1]}" for net in order[1 : 1 + _MOST]]
+    others = f"; {', '.join(rest)}" if rest else ""
+    first, second = counts[best]
+    return (
+        f"In training as short as this, {names[best]} learns {first} of {len(most)} tasks in every run{beyond}"
+        f"{listed}, and {second} in part{others}."
+    )
+
+
+def _task(answer: Answer) -> str:
+    return answer.ability.removeprefix("length generalisation on ").removeprefix("learnability of ")
+
+
+def _apart(answers: Sequence[Answer], nets: Sequence[str], names: Mapping[str, str]) -> str:
+    """What one net alone has, and alone lacks, where the answers of all are settled: the user's, or any."""
+    asked: dict[str, dict[str, Answer]] = {}
+    for answer in answers:
+        asked.setdefault(answer.ability, {})[answer.net] = answer
+    settled = {
+        ability: {net: one.standing for net, one in found.items()}
+        for ability, found in asked.items()
+        if len(found) > 1 and all(one.standing in _SETTLED for one in found.values())
+    }
+    mine = [net for net in nets if own(net)] or list(nets)
+    parts = []
+    for net in mine:
+        alone = [
+            a for a, found in settled.items() if found.get(net) == "yes" and list(found.values()).count("yes") == 1
+        ]
+        lacks = [
+            a
+            for a, found in settled.items()
+            if found.get(net, "yes") != "yes" and list(found.values()).count("yes") == len(found) - 1
+        ]
+        if alone:
+            parts.append(f"{names[net]} alone has {_listed(alone)}")
+        if lacks and own(net):
+            parts.append(f"{'it' if alone else names[net]} alone lacks {_listed(lacks)}")
+    if parts:
+        return "; ".join(parts[:_MOST]) + "."
+    return _nearest(mine[0], settled, names) if mine and own(mine[0]) else ""
+
+
+def _nearest(net: str, settled: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> str:
+    """The net that answers most like this one."""
+    shared = {
+        other: [found[net] == found[other] for found in settled.values() if net in found and other in found]
+        for other in names
+        if other != net
+    }
+    shared = {other: same for other, same in shared.items() if same}
+    if not shared:
+        return ""
+    near = max(shared, key=lambda other: sum(shared[other]) / len(shared[other]))
+    same = shared[near]
+    return (
+        f"{names[net]} answers as {names[near]} does in {sum(same)} of {len(same)} settled questions, the nearest here."
+    )
+
+
+def _cost(rows: Sequence[Row], answers: Sequence[Answer], names: Mapping[str, str]) -> str:
+    times: dict[str, dict[str, float]] = {}
+    for row in rows:
+        found = {} if row.error else row.result.get("training_seconds_per_token", {})
+        if found:
+            per = found["diagnostics"].get("per", "token")
+            times.setdefault(per, {})[row.cell.config["net"]] = 1e6 * found["value"]
+    parts = []
+    for per, of in times.items():
+        if len(of) > 1:
+            parts.append(_times(per, of, names))
+    state = {one.net: one.standing for one in answers if one.ability == "constant state size"}
+    constant, growing = ([names[net] for net, standing in state.items() if standing == s] for s in ("yes", "no"))
+    if constant and growing:
+        begins = "the" if parts else "The"
+        parts.append(
+            f"{begins} state carried along is constant in {_listed(constant)}, and grows in {_listed(growing)}"
+        )
+    return "; ".join(parts) + "." if parts else ""
+
+
+def _times(per: str, of: Mapping[str, float], names: Mapping[str, str]) -> str:
+    least, most = min(of, key=lambda net: of[net]), max(of, key=lambda net: of[net])
+    if of[most] < _NOTABLE * of[least]:
+        return f"Training takes about the same time for all, {of[least]:.3g} to {of[most]:.3g} µs a {per}"
+    mine = [f", {names[net]} {of[net]:.3g}" for net in of if own(net) and net not in (least, most)]
+    return (
+        f"Training takes {of[least]:.3g} µs a {per} in {names[least]}, the fastest{''.join(mine)}, and "
+        f"{of[most]:.3g} in {names[most]}, the slowest"
+    )
+
+
+def _listed(items: Sequence[str]) -> str:
+    shown = [*items[:_MOST], *([f"{len(items) - _MOST} more"] if len(items) > _MOST else [])]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)

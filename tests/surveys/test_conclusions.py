@@ -1,0 +1,78 @@
+"""Three sentences, made from answers and costs by rules, and none for what is not settled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theodolite.lab.cell import Cell, Row
+from theodolite.report import Answer
+from theodolite.surveys.conclusions import conclusions
+
+
+def answers(ability: str, text: str = "", **standings: Any) -> list[Answer]:
+    names = {"mine": "a.py:Mine"}
+    return [Answer(names.get(net, net), ability, each, text, ability=ability) for net, each in standings.items()]
+
+
+def cost(net: str, micro: float, per: str = "token") -> Row:
+    found = {"training_seconds_per_token": {"value": micro * 1e-6, "diagnostics": {"per": per}}}
+    return Row(Cell("cost", {"net": net}), found)
+
+
+def told(nets: tuple[str, ...], learnt: list[Answer], others: list[Answer], costs: list[Row]) -> tuple[str, ...]:
+    return conclusions(nets, learnt, others, costs)
+
+
+def test_who_learns_most_what_tells_networks_apart_and_what_they_cost():
+    learnt = [
+        *answers("length generalisation on parity", "longer 0.99, 4/4 longer 1.00", lstm="yes", transformer="unlearnt"),
+        *answers("length generalisation on copy", lstm="partly", transformer="partly"),
+    ]
+    others = [
+        *answers("constant state size", lstm="yes", transformer="no"),
+        *answers("causality", lstm="yes", transformer="yes"),
+        *answers("separation rank", lstm="yes", transformer="unknown"),
+    ]
+    found = told(("lstm", "transformer"), learnt, others, [cost("lstm", 4.0), cost("transformer", 12.0)])
+    assert found == (
+        "In training as short as this, lstm learns 1 of 2 tasks in every run, longer inputs than in training included "
+        "(parity), and 1 in part; transformer 0 and 1.",
+        "lstm alone has constant state size.",
+        "Training takes 4 µs a token in lstm, the fastest, and 12 in transformer, the slowest; the state carried along "
+        "is constant in lstm, and grows in transformer.",
+    )
+
+
+def test_of_the_users_network_it_is_said_what_it_alone_has_and_lacks():
+    others = [
+        *answers("permutation equivariance", mine="yes", lstm="no", gru="no"),
+        *answers("constant state size", mine="no", lstm="yes", gru="yes"),
+        *answers("one-symbol sensitivity", mine="yes", lstm="unlearnt", gru="no"),  # not settled for all
+    ]
+    (apart, state) = told(("a.py:Mine", "lstm", "gru"), [], others, [])
+    assert apart == "Yours (Mine) alone has permutation equivariance; it alone lacks constant state size."
+    assert state == "The state carried along is constant in lstm and gru, and grows in yours (Mine)."
+
+
+def test_where_nothing_sets_it_apart_the_nearest_is_named():
+    others = [
+        *answers("causality", mine="yes", lstm="yes", gru="yes"),
+        *answers("permutation equivariance", mine="no", lstm="no", gru="yes"),
+        *answers("translation equivariance", mine="no", lstm="no", gru="no"),
+    ]
+    (near,) = told(("a.py:Mine", "lstm", "gru"), [], others, [])
+    assert near == "Yours (Mine) answers as lstm does in 3 of 3 settled questions, the nearest here."
+
+
+def test_nothing_settled_is_nothing_said():
+    unsettled = answers("length generalisation on parity", lstm="unlearnt", transformer="unlearnt")
+    others = answers("separation rank", lstm="unknown", transformer="failed")
+    assert told(("lstm", "transformer"), unsettled, others, [Row(Cell("cost", {"net": "lstm"}), {}, error="no")]) == ()
+    assert told(("lstm",), [], answers("causality", lstm="yes"), [cost("lstm", 4.0)]) == ()
+
+
+def test_times_that_hardly_differ_are_not_ranked_and_other_units_not_compared():
+    costs = [cost("lstm", 4.0), cost("gru", 4.5), cost("mlp", 100.0, "input")]
+    assert told(("lstm", "gru", "mlp"), [], [], costs) == (
+        "Training takes about the same time for all, 4 to 4.5 µs a token.",
+    )
