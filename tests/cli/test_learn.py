@@ -51,6 +51,7 @@ class Running:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in a shell's background
             cwd=cwd,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
