@@ -1,15 +1,17 @@
-"""Bad input for every command and option: python benchmarks/bad_input.py [--cases 600] [--seed 0].
+"""Bad input for every command and option: python benchmarks/bad_input.py [--cases 600] [--files 600] [--seed 0].
 
 Every option and argument of every command is given values that nobody means (not a number, infinite, negative, huge,
 empty, letters of other scripts, brackets, paths out of the folder, …), in a call that is fine otherwise; what is drawn
-follows from the seed. A case ends well if it exits with 0, 1 or 2, or is still at work after some seconds and stops
-when it is asked to; a traceback or an internal error is a fault, and is printed with the call that shows it.
+follows from the seed. Then every command that reads a file is given those of bad_files.py. A case ends well if it exits
+with 0, 1 or 2, or is still at work after some seconds and stops when it is asked to; a traceback, an internal error or
+a file whose content was run is a fault, and is printed with the call that shows it.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import json
 import os
 import random
@@ -28,6 +30,7 @@ from typing import Any
 import torch
 import typer.main
 
+from bad_files import RAN, READERS, make_files
 from theodolite.cli.main import app, run
 from timing import hardware
 
@@ -41,7 +44,7 @@ FINE = {
     "rank": ["rank", "self-attention", "--depth", "1", "--width", "2", "--tokens", "2"],
     "verify": ["verify", "table.csv"],
     "degree": ["degree", "--budget", "6", "--width", "2"],
-    "express": ["express", "parity", "--net", "lstm", "--task-arg", "bits=4"],
+    "express": ["express", "parity", "--net", "lstm", "--task-arg", "bits=4", "--task-arg", "relevant=2"],
     "signal": ["signal", "--bits", "4", "--width", "4"],
     "learn": ["learn", "--net", "mlp", "--task", "parity", "--steps", "2", "--seeds", "1", "--out", "l"],
     "scale": ["scale", "table.csv", "--sizes", "2k", "--depths", "1", "--context", "16", "--tokens", "1", "--out", "t"],
@@ -50,6 +53,11 @@ FINE = {
     "fixed-points": ["fixed-points", "tanh", "--size", "4"],
     "reproduce": ["reproduce", "chomsky", "--kept", "--out", "r"],
     "new": ["new", "net", "Mine", "--out", "n"],
+    "nets": ["nets"],
+    "tasks": ["tasks"],
+    "claims list": ["claims", "list"],
+    "claims check": ["claims", "check", "T1", "--out", "c"],
+    "claims page": ["claims", "page", "table.csv"],
 }
 NUMBERS = ["nan", "inf", "-inf", "-1", "0", "1.5", "1e400", "", " ", "１２", "٣", "0x10", "1_0", "∞"]
 NUMBERS += [str(10**30), "9" * 5000]
@@ -60,9 +68,11 @@ WORDS += ["../../../etc/passwd", "/", "file.py:Name", "missing.csv", "table.csv"
 def cases(generator: random.Random) -> Iterator[list[str]]:
     """Endless: a command, one of its options, a value."""
     commands: Any = typer.main.get_command(app)
+    named = dict(commands.commands)
+    named |= {f"claims {name}": command for name, command in named.pop("claims").commands.items()}
     options = [
         (name, parameter)
-        for name, command in commands.commands.items()
+        for name, command in named.items()
         if name in FINE
         for parameter in command.params
         if not getattr(parameter, "is_flag", False)
@@ -73,10 +83,11 @@ def cases(generator: random.Random) -> Iterator[list[str]]:
         value = generator.choice(NUMBERS if kind.startswith(("int", "float")) else [*WORDS, *NUMBERS])
         call = list(FINE[name])
         if parameter.param_type_name == "argument":
-            if len(call) > 1 and not call[1].startswith("-"):
-                call[1] = value
+            place = len(name.split())
+            if len(call) > place and not call[place].startswith("-"):
+                call[place] = value
             else:
-                call.insert(1, value)
+                call.insert(place, value)
         else:
             option = parameter.opts[0]
             if option in call:
@@ -86,11 +97,19 @@ def cases(generator: random.Random) -> Iterator[list[str]]:
         yield call
 
 
+def file_cases(names: list[str], generator: random.Random) -> Iterator[list[str]]:
+    """Every command that reads a file with every file, in a drawn order."""
+    calls = [[word.replace("FILE", name) for word in call] for call in READERS.values() for name in names]
+    generator.shuffle(calls)
+    yield from calls
+
+
 def prepare(folder: Path) -> None:
     rows = ["a,b,y", *(f"{i / 7:.3f},{i % 5},{i / 7 + (i % 5) ** 2:.3f}" for i in range(120))]
     (folder / "table.csv").write_text("\n".join(rows))
     os.chdir(folder)
     ended(FINE["learn"])
+    ended(FINE["discover"])
 
 
 def ended(call: list[str], seconds: float = 60) -> dict[str, Any]:
@@ -138,31 +157,51 @@ def verdict(found: dict[str, Any]) -> str:
     return {0: "taken", None: "taken", 1: "a finding", 2: "refused"}.get(found["code"], "fault")
 
 
+def told(found: dict[str, Any]) -> bool:
+    """A refusal is one sentence, or what the parser of options says."""
+    said = found["said"].strip()
+    return said.count("\n") == 0 or said.startswith("Usage:")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=600)
+    parser.add_argument("--cases", type=int, default=600, help="values of options")
+    parser.add_argument("--files", type=int, default=600, help="files")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="a JSON file for the counts")
     options = parser.parse_args()
     torch.set_num_threads(1)
     file = options.out.absolute() if options.out else None
-    counts: Counter[str] = Counter()
-    drawn = cases(random.Random(options.seed))
+    counts: dict[str, Counter[str]] = {"options": Counter(), "files": Counter()}
+    generator = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
-        for _ in range(options.cases):
-            call = next(drawn)
+        names = make_files(Path(folder))
+        drawn = [("options", call) for call in itertools.islice(cases(generator), options.cases)]
+        drawn += [("files", call) for call in itertools.islice(file_cases(names, generator), options.files)]
+        for kind, call in drawn:
             found = ended(call, SECONDS)
             said = verdict(found)
-            counts[said] += 1
+            if (Path(folder) / RAN).exists():
+                (Path(folder) / RAN).unlink()
+                said, found["code"] = "fault", "what the file holds was run"
+            counts[kind][said] += 1
+            if said == "refused" and not told(found):
+                counts[kind]["refused in several lines"] += 1
+                print(f"{shown(call)}\n    several lines: {found['said'].strip()[-400:]}", flush=True)
             if said == "fault":
-                shown = " ".join(word if len(word) < 80 else f"{word[:20]}…({len(word)})" for word in call)
-                print(f"{shown}\n    {str(found['code'])[-300:]} {found['said'].strip()[-400:]}", flush=True)
+                print(f"{shown(call)}\n    {str(found['code'])[-300:]} {found['said'].strip()[-400:]}", flush=True)
+            if said == "at work until stopped":
+                print(f"{shown(call)}\n    at work until stopped", flush=True)
         os.chdir("/")
-    print(dict(counts))
+    print({kind: dict(ended) for kind, ended in counts.items()})
     if file is not None:
         about = {"benchmark": "bad input", "hardware": hardware(torch.device("cpu")), "seed": options.seed}
-        file.write_text(json.dumps({**about, "cases": options.cases, "ended": counts}, indent=2) + "\n")
+        file.write_text(json.dumps({**about, "cases": options.cases + options.files, "ended": counts}, indent=2) + "\n")
+
+
+def shown(call: list[str]) -> str:
+    return " ".join(word if len(word) < 80 else f"{word[:20]}…({len(word)})" for word in call)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ FOUNDATION = (
     "statistics",
     "device",
     "files",
+    "notebook",
     "graphs",
     "version",
     "standalone_verifier",

@@ -14,6 +14,7 @@ from theodolite.advice.recommend import Recommendation
 from theodolite.advice.shape import Modality, ModelShape
 from theodolite.advice.trained import TrainedSize, trained
 from theodolite.advice.usage import Usage
+from theodolite.notebook import Shown
 from theodolite.theory.shapes import EFFECT_RANGE
 from theodolite.theory.vocabulary import Vocabulary, fitted_vocabulary
 
@@ -88,7 +89,7 @@ class Regime:
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Shown):
     """`given` is None where a budget was advised; then everything speaks of the advised shape.
 
     Where theory and fit do not speak of the model, or no other shape of it can be counted, there is no advice:

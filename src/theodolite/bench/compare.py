@@ -19,6 +19,7 @@ from theodolite.bench.runs import trained
 from theodolite.errors import BadInput, UnknownName
 from theodolite.lab.cell import Row
 from theodolite.measurement import canonical
+from theodolite.notebook import Shown
 from theodolite.registry import unknown
 from theodolite.statistics.intervals import mean_interval, paired_shares, sign_test
 
@@ -57,7 +58,7 @@ class TaskComparison:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """`first` is the baseline. `unpaired` counts the members without a partner, on tasks without any pair too."""
 
     first: str

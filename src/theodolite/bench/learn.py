@@ -25,6 +25,7 @@ from theodolite.lab.work import Context, weights_name
 from theodolite.measurement import canonical
 from theodolite.nets.explain import explain
 from theodolite.nets.size import parse_budget
+from theodolite.notebook import Shown
 from theodolite.training.group import Schedule
 from theodolite.training.optimiser import Rates, Rule
 from theodolite.training.own_task import check_name, task_of
@@ -38,7 +39,7 @@ _DATA = "data"  # the task on rows of a file
 
 
 @dataclass(frozen=True)
-class Learning:
+class Learning(Shown):
     """What `learn` gives: rows of members, and one entry per net × task. `reused` rows were in the store before.
 
     `asked` is how many members there should be; the others failed, or were not run because too many did.
@@ -160,7 +161,7 @@ def learn(
             initial=None if initial is None else Path(initial).resolve(),
             state_sizes={key: _state_size(store, *found) for key, found in planned.conditions.items()},
         )
-        listener = listener or Listener()
+        listener = listener or Listener.unless_given()
         if board is not None:
             listener = board.listening(listener)
         outcome = running.run(cells, store, context, listener=listener)

@@ -13,13 +13,14 @@ from theodolite.bench.summary import flat, summarise
 from theodolite.lab.cell import Row
 from theodolite.lab.condition import TRAINING
 from theodolite.lab.store.store import Store
+from theodolite.notebook import Shown
 
 if TYPE_CHECKING:
     import pandas
 
 
 @dataclass(frozen=True)
-class Runs:
+class Runs(Shown):
     """Finished members, in the order of finishing."""
 
     rows: tuple[Row, ...]

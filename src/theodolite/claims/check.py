@@ -20,6 +20,7 @@ from theodolite.lab.running import Running
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context
 from theodolite.nets.load import blueprint
+from theodolite.notebook import Entries
 
 _HEAVY = 10.0  # what a heavy claim weighs in the progress, beside any other's 1
 _CHUNK = 64  # members in one batched call: all of one net on one task, so that no trial decides
@@ -35,7 +36,7 @@ def check_claims(
     cluster: Cluster | None = None,
     workers: int | None = None,
     preset: Preset = "quick",
-) -> list[dict[str, Any]]:
+) -> Entries[dict[str, Any]]:
     """Measure what claims need and decide them by the rules fixed beforehand.
 
     Parameters:
@@ -67,11 +68,11 @@ def check_claims(
 
         if preset == "quick":
             rows = measured({claim.id: claim.cells() for claim in chosen})
-            return [judge(claim, rows[claim.id]) for claim in chosen]
+            return Entries("verdicts", [judge(claim, rows[claim.id]) for claim in chosen])
         rules = {claim.id: claim.at("full") for claim in chosen}
         first = measured({name: rule.cells() for name, rule in rules.items()})
         second = measured({name: rule.further(first[name]) if rule.further else () for name, rule in rules.items()})
-        return [judge(claim, first[claim.id], second[claim.id]) for claim in chosen]
+        return Entries("verdicts", [judge(claim, first[claim.id], second[claim.id]) for claim in chosen])
 
 
 def _measured(

@@ -9,9 +9,10 @@ from theodolite.claims.contract import FINDINGS, Claim, ordered
 from theodolite.claims.records import Record, registered
 from theodolite.claims.rule import Rule, Verdict
 from theodolite.lab.cell import Row
+from theodolite.notebook import Entries
 
 
-def list_claims() -> list[dict[str, Any]]:
+def list_claims() -> Entries[dict[str, Any]]:
     """Every claim: id, statement, the source's words and where they stand, what kind of statement it is, the rule it is
     decided by with its statistics and its registered record, at full size too where there is one.
 
@@ -19,11 +20,12 @@ def list_claims() -> list[dict[str, Any]]:
         >>> [claim["id"] for claim in list_claims()][:3]
         ['T1', 'T2', 'T3']
     """
-    return [
+    found = [
         {**_about(c), **_registered(c.quick, registered(c.id))}
         | ({} if c.full is None else {"full": _registered(c.full, registered(c.id, "full"))})
         for c in ordered()
     ]
+    return Entries("claims", found)
 
 
 def judge(claim: Claim, rows: Sequence[Row], further: Sequence[Row] | None = None) -> dict[str, Any]:

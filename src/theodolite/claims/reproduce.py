@@ -15,6 +15,7 @@ from theodolite.lab.campaign import Listener, Outcome, Watch
 from theodolite.lab.engines.by_name import Cluster
 from theodolite.lab.running import Running
 from theodolite.lab.work import Context
+from theodolite.notebook import Entries
 from theodolite.registry import unknown
 
 __all__ = ["remedies", "reproduce", "statements", "tables"]
@@ -38,7 +39,7 @@ def reproduce(
     workers: int | None = None,
     kept: bool = False,
     experiments: Sequence[str] | None = None,
-) -> list[dict[str, Any]]:
+) -> Entries[dict[str, Any]]:
     """Run the experiments of a table and put published figures beside the measured ones.
 
     Parameters:
@@ -93,7 +94,7 @@ def reproduce(
     results = plan.results(outcome)
     if not results:
         raise BadInput(f"'{table}' has no entry for {', '.join(nets or ())} there: name other nets or experiments")
-    return results
+    return Entries("table", results, table)
 
 
 def statements(table: str, results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

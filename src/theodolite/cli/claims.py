@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -27,6 +27,10 @@ def list_(output: Printing) -> None:
     if output.json:
         print_json(found)
         return
+    show_claims(found)
+
+
+def show_claims(found: Sequence[Mapping[str, Any]]) -> None:
     from rich.markup import escape
     from rich.padding import Padding
 
@@ -108,19 +112,23 @@ def check(
     if output.json:
         print_json(finite(results))
     else:
-        from rich.markup import escape
-        from rich.padding import Padding
-
-        console = terminal()
-        colour = {"holds": "green", "fails": "red", "undecided": "yellow", "not run": "dim", "not a claim": "cyan"}
-        for r in results:
-            console.print(f"[bold]{r['id']}[/bold] [{colour[r['verdict']]}]{r['verdict']}[/]", end=" ")
-            console.print(f"({r['cells']} cells, {r['seconds']:.1f} s; record {_record(r)})", style="dim")
-            console.print(Padding(escape(r["statement"]), (0, 0, 0, 4)))
-            console.print(Padding(escape(r["detail"]), (0, 0, 0, 4)), style="dim")
+        show_verdicts(results)
     failed = [r["id"] for r in results if r["verdict"] == "fails"]
     if strict and failed:
         raise Finding(f"{', '.join(failed)} failed as measured")
+
+
+def show_verdicts(results: Sequence[Mapping[str, Any]]) -> None:
+    from rich.markup import escape
+    from rich.padding import Padding
+
+    console = terminal()
+    colour = {"holds": "green", "fails": "red", "undecided": "yellow", "not run": "dim", "not a claim": "cyan"}
+    for r in results:
+        console.print(f"[bold]{r['id']}[/bold] [{colour[r['verdict']]}]{r['verdict']}[/]", end=" ")
+        console.print(f"({r['cells']} cells, {r['seconds']:.1f} s; record {_record(r)})", style="dim")
+        console.print(Padding(escape(r["statement"]), (0, 0, 0, 4)))
+        console.print(Padding(escape(r["detail"]), (0, 0, 0, 4)), style="dim")
 
 
 @app.command("page")

@@ -48,10 +48,10 @@ def express(
     if output.json:
         print_json(result.to_json())
     else:
-        _show(result)
+        show(result)
 
 
-def _show(result: Expression) -> None:
+def show(result: Expression) -> None:
     from rich.text import Text
 
     console = terminal()

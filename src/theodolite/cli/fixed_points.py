@@ -71,11 +71,10 @@ def fixed_points(
     if output.json:
         print_json(document)
     else:
-        _show(map, found, basin)
+        show(found, map, basin)
 
 
-def _show(name: str, found: FixedPoints, basin: Path | None) -> None:
-
+def show(found: FixedPoints, name: str = "the map", basin: Path | None = None) -> None:
     grid = labelled()
     grid.add_row("map", f"{name} ({found.size} {'number' if found.size == 1 else 'numbers'})")
     said = f"period {found.period}" if found.outcome == "period" else found.outcome

@@ -100,7 +100,7 @@ def learn(
         check_writable(plot)
     errors = terminal(stderr=True)
 
-    def show(failure: Failure) -> None:
+    def tell(failure: Failure) -> None:
         errors.print(f"failed: {_described(failure)}", style="red", markup=False, highlight=False, soft_wrap=True)
 
     training = Training(
@@ -133,7 +133,7 @@ def learn(
             evaluation=Evaluation(every, rows, unseen, checkpoint),
             saving=Saving(keep_weights, save_every, tensorboard),
             running=Running(device, out, site.engine, site.cluster, workers, threads, chunk, most, compile),
-            listener=Listener(watch=bar.count, failure=show),
+            listener=Listener(watch=bar.count, failure=tell),
         )
     if not explain:
         say(result.assumed)
@@ -143,7 +143,7 @@ def learn(
     if output.json:
         print_json(result.to_json())
     else:
-        _show(result, out)
+        show(result, out)
     if keep_weights and (without := sum(1 for row in result.rows if not weights_file(out, row.cell.key).is_file())):
         message = f"weights are kept as members finish: {without} that finished in an earlier run have none"
         errors.print(message, style="dim", markup=False, highlight=False, soft_wrap=True)
@@ -155,7 +155,7 @@ def learn(
         raise CellsFailed(f"{message}{stopped}; the finished ones are kept, and the same command tries these again")
 
 
-def _show(result: Learning, out: Path) -> None:
+def show(result: Learning, out: Path | None = None) -> None:
     from theodolite.cli.views.learn import print_learning
 
     console = terminal()
@@ -163,6 +163,8 @@ def _show(result: Learning, out: Path) -> None:
         print_learning(console, result.summary)
     for reason in result.not_applicable:
         console.print(f"not applicable: {reason}", style="dim", markup=False, highlight=False)
+    if out is None:
+        return
     reused = f" ({result.reused} of them from an earlier run)" if result.reused else ""
     message = f"{len(result.rows)} members kept in {out}{reused}: see 'theodolite runs --out {out}'"
     console.print(message, style="dim", markup=False, highlight=False, soft_wrap=True)

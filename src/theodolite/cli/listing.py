@@ -21,7 +21,7 @@ def nets(output: Printing) -> None:
     if output.json:
         print_json(found)
         return
-    _show([(n["name"], n["summary"], _net_kind(n), _arguments(n["arguments"])) for n in found])
+    show_nets(found)
 
 
 @grouped
@@ -33,6 +33,14 @@ def tasks(output: Printing) -> None:
     if output.json:
         print_json(found)
         return
+    show_tasks(found)
+
+
+def show_nets(found: Sequence[dict[str, Any]]) -> None:
+    _show([(n["name"], n["summary"], _net_kind(n), _arguments(n["arguments"])) for n in found])
+
+
+def show_tasks(found: Sequence[dict[str, Any]]) -> None:
     _show([(t["name"], t["summary"], _task_shape(t), _arguments(t["arguments"])) for t in found])
 
 

@@ -100,10 +100,10 @@ def rank(
     if output.json:
         print_json(result.to_json())
     else:
-        _show(result, certificate)
+        show(result, certificate)
 
 
-def _show(result: RankResult, certificate: Path | None) -> None:
+def show(result: RankResult, certificate: Path | None = None) -> None:
     from theodolite.report.numbers import format_value
 
     grid = labelled()

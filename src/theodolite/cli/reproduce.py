@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from typer import Argument, Option
 
@@ -102,20 +103,24 @@ def reproduce(
     if output.json:
         print_json({"table": table, "preset": preset, "results": results, "remedies": cures, "statements": said})
     else:
-        from theodolite.cli.views.failures import print_failures
-        from theodolite.cli.views.reproduce import print_table
-
-        console = terminal()
-        if table == "failures":
-            print_failures(console, results, cures)
-        else:
-            print_table(console, results, said)
+        show(table, results)
     failed = [r["error"] for r in results if r["error"] is not None and r.get("applicable", True)]
     if failed and not kept:
         raise CellsFailed(
             f"{len(failed)} of {len(results)} entries are not complete, the first because {failed[0]}; what is "
             "finished is kept in --out, and the same command tries these again"
         )
+
+
+def show(table: str, results: Sequence[dict[str, Any]]) -> None:
+    from theodolite.claims.reproduce import remedies, statements
+    from theodolite.cli.views.failures import print_failures
+    from theodolite.cli.views.reproduce import print_table
+
+    if table == "failures":
+        print_failures(terminal(), results, remedies(results))
+    else:
+        print_table(terminal(), results, statements(table, results))
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -59,7 +59,7 @@ def runs(
     if output.json:
         print_json(found.to_json())
     elif csv is None:
-        _show(found, members)
+        show(found, members)
     elif csv != _STDOUT:
         typer.echo(f"{len(found.rows)} members written to {csv}", err=True)
 
@@ -77,7 +77,7 @@ def _pairs(texts: Sequence[str] | None) -> dict[str, str]:
     return result
 
 
-def _show(found: Runs, members: bool) -> None:
+def show(found: Runs, members: bool = False) -> None:
     from theodolite.cli.views.learn import print_learning, print_members
 
     console = terminal()

@@ -79,10 +79,10 @@ def signal(
     if output.json:
         print_json(result.to_json())
     else:
-        _show(result)
+        show(result)
 
 
-def _show(result: Signal) -> None:
+def show(result: Signal) -> None:
     from rich.table import Table as Grid
 
     grid = labelled()

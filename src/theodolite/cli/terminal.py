@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from io import StringIO
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +15,7 @@ from rich.text import Text
 
 _WIDE = 100_000  # letters: nothing is folded or cut
 _asked: ContextVar[bool] = ContextVar("plain", default=False)
+_recorded: ContextVar[Console | None] = ContextVar("recorded", default=None)
 
 
 def speak_plainly(asked: bool) -> None:
@@ -25,7 +29,23 @@ def plainly() -> bool:
 
 def terminal(stderr: bool = False) -> Console:
     """The console of results, or of remarks."""
+    recorded = _recorded.get()
+    if recorded is not None:
+        return recorded
     return PlainConsole(stderr) if plainly() else Console(stderr=stderr, highlight=False)
+
+
+@contextmanager
+def recording(width: int) -> Iterator[Console]:
+    """What is printed in here goes nowhere, and can be exported from the console afterwards."""
+    console = Console(
+        file=StringIO(), record=True, width=width, highlight=False, force_terminal=True, force_jupyter=False
+    )
+    before = _recorded.set(console)
+    try:
+        yield console
+    finally:
+        _recorded.reset(before)
 
 
 class PlainConsole(Console):

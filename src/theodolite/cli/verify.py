@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -12,6 +12,12 @@ from typer import Argument, Option
 from theodolite.cli.groups import Computing, Device, grouped
 from theodolite.cli.options import print_json
 from theodolite.cli.progress import progress_bar
+from theodolite.cli.terminal import terminal
+
+if TYPE_CHECKING:
+    from theodolite.claims.tensors.graded_certificate import GradedVerified
+    from theodolite.claims.tensors.growth_certificate import GrowthVerified
+    from theodolite.instruments.rank.certificate import Verified
 
 
 @grouped
@@ -37,7 +43,6 @@ def verify(
 def _one(document: Any, net: str | None, device: str, as_json: bool) -> None:
     from theodolite.claims.certificates import verify as check
     from theodolite.errors import CertificateRefused
-    from theodolite.instruments.rank.certificate import Verified
 
     try:
         with progress_bar() as bar:
@@ -49,17 +54,26 @@ def _one(document: Any, net: str | None, device: str, as_json: bool) -> None:
     if as_json:
         print_json(verified.to_json())
         return
-    if isinstance(verified, Verified):
+    show(verified)
+
+
+def show(verified: Verified | GradedVerified | GrowthVerified) -> None:
+    from theodolite.instruments.rank.certificate import Verified as OfRank
+
+    def say(text: str) -> None:
+        terminal().print(text, markup=False, highlight=False, soft_wrap=True)
+
+    if isinstance(verified, OfRank):
         shape = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in verified.shape.items())
         proven = "so it is exact" if verified.exact else "the exact value is not claimed"
         cap = "no cap is known" if verified.cap is None else f"the cap is {verified.cap:,}"
-        typer.echo(f"valid: {verified.net} ({shape}), partition {verified.partition}")
+        say(f"valid: {verified.net} ({shape}), partition {verified.partition}")
         if verified.source:
-            typer.echo(f"a net of your own: its file has SHA-256 {verified.source}")
-        typer.echo(f"separation rank ≥ {verified.lower_bound:,} for almost all weights; {cap}, {proven}")
+            say(f"a net of your own: its file has SHA-256 {verified.source}")
+        say(f"separation rank ≥ {verified.lower_bound:,} for almost all weights; {cap}, {proven}")
     else:
-        typer.echo(f"valid: {verified.statement}")
-    typer.echo(f"checked by {verified.method}, modulo {verified.prime}, in {verified.seconds:.2f} s")
+        say(f"valid: {verified.statement}")
+    say(f"checked by {verified.method}, modulo {verified.prime}, in {verified.seconds:.2f} s")
 
 
 def _many(documents: list[tuple[Path, int, Any]], net: str | None, device: str, as_json: bool) -> None:

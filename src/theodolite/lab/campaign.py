@@ -18,6 +18,7 @@ from theodolite.lab.group import Group
 from theodolite.lab.run_cells import describe
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context, Update, plan, trial_name
+from theodolite.notebook import watching
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +64,11 @@ class Listener:
     update: Callable[[Group, Update], None] = lambda group, update: None
     failure: Callable[[Failure], None] = lambda failure: None
 
+    @classmethod
+    def unless_given(cls) -> Listener:
+        """A notebook shows how far it is; elsewhere nobody asked."""
+        return cls() if (watch := watching()) is None else cls(watch)
+
 
 def run_campaign(
     cells: Sequence[Cell],
@@ -79,7 +85,8 @@ def run_campaign(
     It ends early once `max_failures` cells have failed; what was running then is saved and stays open. `weigh` says
     what share of the progress a cell is, its steps unless given.
     """
-    campaign = _Campaign(cells, store, engine, context, settings, listener or Listener(), max_failures, weigh or _steps)
+    listener = listener or Listener.unless_given()
+    campaign = _Campaign(cells, store, engine, context, settings, listener, max_failures, weigh or _steps)
     with _heart(store):
         try:
             campaign.run()

@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 from torch import nn
 
 from theodolite.errors import BadInput
+from theodolite.notebook import Entries
 from theodolite.partition import Partition
 from theodolite.registry import Registry, unknown
 from theodolite.theory.sensitivity import InfluenceLaw
@@ -139,14 +140,14 @@ nets: Registry[NetEntry] = Registry("net")
 Factory = TypeVar("Factory", bound=Callable[..., nn.Module])
 
 
-def list_nets() -> list[dict[str, Any]]:
+def list_nets() -> Entries[dict[str, Any]]:
     """Every registered net: name, kind, whether it is polynomial, its arguments with defaults, one line.
 
     Examples:
         >>> [net["name"] for net in list_nets() if net["name"].startswith("l")]
         ['linear-transformer', 'lstm']
     """
-    return [
+    found = [
         {
             "name": name,
             "kind": entry.kind,
@@ -157,6 +158,7 @@ def list_nets() -> list[dict[str, Any]]:
         }
         for name, entry in sorted(nets.items())
     ]
+    return Entries("nets", found)
 
 
 def register(name: str, summary: str, **entry: Any) -> Callable[[Factory], Factory]:

@@ -12,6 +12,7 @@ from theodolite.errors import BadInput
 from theodolite.lab.campaign import Failure, Listener
 from theodolite.lab.running import Running
 from theodolite.lab.work import Context
+from theodolite.notebook import Shown
 from theodolite.scaling.estimate import estimated_seconds
 from theodolite.scaling.experiment import Experiment, Planned
 from theodolite.scaling.shapes import WITHIN, Net
@@ -26,7 +27,7 @@ RATES = (1e-3, 2e-3, 4e-3)
 
 
 @dataclass(frozen=True)
-class Scaling:
+class Scaling(Shown):
     """What `scale` gives: a valley for every size; `left_out`: depths without a shape, shapes that no rate trained."""
 
     valleys: tuple[Valley, ...]

@@ -13,6 +13,7 @@ import numpy as np
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.nets.from_file import named_in_file
+from theodolite.notebook import watching
 from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.statistics.paired import above_zero
 from theodolite.structure.additive import additive_losses, require_additive
@@ -94,6 +95,7 @@ def discover(
     if additive:
         require_additive()
     effort_named(effort, LEAST_ROWS)  # refused now if it is unknown, not after a search
+    progress = progress or watching()
     report = _silent if progress is None else progress if seconds is None else _by_the_clock(progress, seconds)
     work = _Work(np.random.default_rng(seed), effort, seconds, boosting, additive, seed, report)
     function, name = _black_box(data)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.errors import BadInput
+from theodolite.notebook import Shown
 from theodolite.structure.conformal import COVERAGE, half_width
 from theodolite.structure.data.coding import Coding
 from theodolite.structure.data.columns import is_frame
@@ -22,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Predictions(Shown):
     """`value` of every row, between `low` and `high` in the share `coverage` of rows like those learnt from; of a
     target of two values, whose prediction is a share, there are no such ends."""
 

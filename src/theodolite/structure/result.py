@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
+from theodolite.notebook import Shown
 
 if TYPE_CHECKING:
     from theodolite.structure.data.coding import Coding
@@ -32,7 +33,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Discovery:
+class Discovery(Shown):
     """The graph that data or a black box shows, the network fitted to it, and what it is worth on data held out.
 
     `abstained`: no graph was preferred to a dense network, or the one that was is in doubt; then `graph` is dense, and

@@ -22,6 +22,7 @@ from theodolite.lab.work import Context
 from theodolite.nets.contract import nets as registry
 from theodolite.nets.load import blueprint
 from theodolite.nets.size import parse_budget
+from theodolite.notebook import Shown
 from theodolite.report import Answer, Summary
 from theodolite.surveys import saved
 from theodolite.surveys.against import Against, refuse_unpaired
@@ -48,7 +49,7 @@ class SectionResult:
 
 
 @dataclass(frozen=True)
-class Survey:
+class Survey(Shown):
     """`reused` of the `asked` cells were in the store before. `command` makes all of it again; a table or figure with a
     command of its own is made by that alone. `against`: what changed since an earlier survey, where one was named."""
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
+from theodolite.notebook import Entries
 from theodolite.registry import Registry, unknown
 
 
@@ -144,7 +145,7 @@ def lengths_between(task: Task, shortest: int, longest: int) -> Sequence[int]:
     return range(shortest, longest + 1)
 
 
-def list_tasks() -> list[dict[str, Any]]:
+def list_tasks() -> Entries[dict[str, Any]]:
     """Every registered task: name, shapes and scoring at its defaults, fields that can be set, one line.
 
     Examples:
@@ -164,7 +165,7 @@ def list_tasks() -> list[dict[str, Any]]:
                 "version": task.version,
             }
         )
-    return listed
+    return Entries("tasks", listed)
 
 
 def make_task(name: str, arguments: Mapping[str, Any]) -> Task:

@@ -12,6 +12,7 @@ from theodolite.nets.contract import canonical_arguments, nets
 from theodolite.nets.from_file import is_file
 from theodolite.nets.load import blueprint
 from theodolite.nets.size import count_parameters
+from theodolite.notebook import Shown
 from theodolite.registry import unknown
 from theodolite.tasks.boolean import FUNCTIONS
 from theodolite.tasks.contract import Task, make_task, settings, tasks
@@ -27,7 +28,7 @@ _ARGUMENTS: Mapping[str, tuple[str, ...]] = {**boolean_nets.ARGUMENTS, "soft-att
 
 
 @dataclass(frozen=True)
-class Expression:
+class Expression(Shown):
     """`expressible`: True for a witness whose check found no error, False for a checked proof, else None.
 
     `parameters`, `units` and `depth` are counted on the witness; `predicted` holds the numbers of a formula under these

@@ -28,6 +28,7 @@ from theodolite.instruments.rank.document import opened, seal, whole
 from theodolite.instruments.rank.exact import SMALLEST_PRIME
 from theodolite.measurement import canonical
 from theodolite.nets.contract import nets
+from theodolite.notebook import Shown
 from theodolite.theory.attention import hops
 from theodolite.theory.attention_rank import graded_cap
 
@@ -38,7 +39,7 @@ _LARGEST_SHAPE, _LARGEST_PART = 1 << 12, 1 << 20
 
 
 @dataclass(frozen=True)
-class GradedVerified:
+class GradedVerified(Shown):
     """What a certificate part by part proves; `parts` are pairs (degree, rank)."""
 
     shape: dict[str, int]

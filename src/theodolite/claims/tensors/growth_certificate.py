@@ -25,6 +25,7 @@ from theodolite.field.draw import RULE, draw_words
 from theodolite.field.modulus import is_prime
 from theodolite.instruments.rank.certificate import flint_rank
 from theodolite.instruments.rank.document import opened, seal, whole
+from theodolite.notebook import Shown
 
 Residues = NDArray[np.int64]
 
@@ -61,7 +62,7 @@ class GrowthCertificate:
 
 
 @dataclass(frozen=True)
-class GrowthVerified:
+class GrowthVerified(Shown):
     """The premise of the theorem on growth, proven for a shape and all that have its heads among theirs."""
 
     width: int

@@ -23,6 +23,7 @@ from theodolite.instruments.rank.result import RankResult
 from theodolite.measurement import finite
 from theodolite.nets.contract import number_list, positive
 from theodolite.nets.parts.degrees import at_least_two
+from theodolite.notebook import Entries
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +111,7 @@ def degree(
     device: str = "cpu",
     progress: Progress | None = None,
     on_note: Callable[[str], None] | None = None,
-) -> list[DegreeRow]:
+) -> Entries[DegreeRow]:
     """Rank, cap and total degree of networks that differ in the degree of their blocks and cost the same.
 
     Parameters:
@@ -184,7 +185,7 @@ def degree(
         logger.info("%s: depth %d, %d parameters", label, len(design.degrees), design.parameters)
         taken = next(rest) if design.total_degree <= LARGEST_DEGREE else 0
         rows.append(_measured(design, taken, repeats, seed, device, _labelled(progress, label)))
-    return _merged(rows, trained)
+    return Entries("degrees", _merged(rows, trained))
 
 
 def spelt(degrees: Sequence[int | float]) -> str:

@@ -25,6 +25,7 @@ from theodolite.instruments.fixed_points.iteration import Iteration, attractors_
 from theodolite.instruments.fixed_points.load_map import load_map
 from theodolite.instruments.fixed_points.maps import named_map
 from theodolite.measurement import SCHEMA, Provenance, finite, seed_of
+from theodolite.notebook import Shown
 from theodolite.statistics.intervals import mean_interval
 
 Outcome = Literal["converges", "period", "chaos", "quasi-periodic", "undecided", "diverges"]
@@ -43,7 +44,7 @@ class Attractor:
 
 
 @dataclass(frozen=True)
-class FixedPoints:
+class FixedPoints(Shown):
     """`outcome`, `period` and `lyapunov` are those of most starts; `interval` of the exponent over these starts.
 
     `steps_to_tolerance` is the median of the starts that converged. `shares` counts all outcomes.

@@ -36,6 +36,7 @@ from theodolite.instruments.gradient.subclass import Subclass, read_subclass
 from theodolite.instruments.gradient.walsh import cube, degrees, walsh_hadamard
 from theodolite.measurement import SCHEMA, Provenance, finite
 from theodolite.nets.contract import positive
+from theodolite.notebook import Shown
 from theodolite.statistics.intervals import mean_interval
 from theodolite.tasks.contract import Task, make_task
 from theodolite.theory.gradient import variance_bound
@@ -52,7 +53,7 @@ _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(frozen=True)
-class Signal:
+class Signal(Shown):
     """`variance` is Var(H, F, w) and `bound` what Theorem 1 allows it, G²/|H|; means over `draws` of the weights, with
     an interval where there are several. `exact`: over all inputs and all targets, up to rounding, of which
     `identity_error` is the measure. `by_degree[k]` is the mean signal of parities of k bits (None for other classes).

@@ -34,6 +34,7 @@ from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.measurement import canonical
 from theodolite.nets.contract import nets
 from theodolite.nets.load import Subject, load
+from theodolite.notebook import Shown
 from theodolite.partition import Partition
 
 FORMAT, VERSION = "theodolite-certificate", 1
@@ -47,7 +48,7 @@ _FIELDS = {
 
 
 @dataclass(frozen=True)
-class Verified:
+class Verified(Shown):
     """What a certificate that was checked proves."""
 
     net: str

@@ -10,6 +10,7 @@ from theodolite.errors import BadInput
 from theodolite.instruments.rank.scalar import ScalarFunction
 from theodolite.measurement import Measurement, Provenance, finite
 from theodolite.nets.contract import Predictable, Prediction
+from theodolite.notebook import Shown
 from theodolite.partition import Partition
 
 
@@ -49,7 +50,7 @@ def predict(function: ScalarFunction, partition: Partition) -> Prediction | None
 
 
 @dataclass(frozen=True)
-class RankResult:
+class RankResult(Shown):
     """`rank` is the measured rank; what may be claimed of it is said by `exact`, `lower_bound` and `cap`."""
 
     net: str

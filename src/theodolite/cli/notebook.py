@@ -1,0 +1,254 @@
+"""What a notebook shows: of a result what its command prints and its pictures, of a run one line while it goes on."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from typing import Any
+
+from theodolite.cli.progress import Pace, spoken
+from theodolite.cli.terminal import recording, terminal
+
+_WIDTH = 100  # letters
+_MOST = 10  # rows of a long table
+_EVERY = 0.3  # seconds between two drawings of a line
+_PRE = "white-space:pre;overflow-x:auto;line-height:1.35;font-family:Menlo,'DejaVu Sans Mono',consolas,monospace"
+
+
+def html(kind: str, result: Any) -> str:
+    """The words that a terminal would get, in its colours, and pictures as SVG."""
+    show, draw = _VIEWS[kind]
+    with recording(_WIDTH) as console:
+        show(result)
+    words = console.export_html(inline_styles=True, code_format="{code}")
+    return f'<div><pre style="{_PRE}">{words}</pre>{"".join(_picture(svg) for svg in draw(result))}</div>'
+
+
+class Line:
+    """One line that is drawn anew as work goes on, and is gone at its end; `display` is IPython's module."""
+
+    def __init__(self, display: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        self._display, self._clock, self._pace = display, clock, Pace(clock)
+        self._handle: Any = None
+        self._drawn = -_EVERY
+
+    def __call__(self, done: float, total: float, label: str) -> None:
+        over = total > 0 and done >= total
+        left = self._pace.left(done, total)
+        if not over and self._clock() - self._drawn < _EVERY:
+            return
+        self._drawn = self._clock()
+        share = f"{done / total:.0%}, {spoken(left)}: " if total else ""
+        shown = self._display.HTML("" if over else f"<span>{escape(share + label)}</span>")
+        if self._handle is not None:
+            self._handle.update(shown)
+        elif not over:
+            self._handle = self._display.display(shown, display_id=True)
+
+
+def _picture(svg: str) -> str:
+    """As an image: its styles and names are its own."""
+    code = base64.b64encode(svg[svg.index("<svg") :].encode()).decode()
+    return f'<img style="max-width:100%;display:block" alt="" src="data:image/svg+xml;base64,{code}">'
+
+
+def _rank(result: Any) -> None:
+    from theodolite.cli.rank import show
+
+    show(result)
+
+
+def _verified(result: Any) -> None:
+    from theodolite.cli.verify import show
+
+    show(result)
+
+
+def _express(result: Any) -> None:
+    from theodolite.cli.express import show
+
+    show(result)
+
+
+def _signal(result: Any) -> None:
+    from theodolite.cli.signal import show
+
+    show(result)
+
+
+def _fixed_points(result: Any) -> None:
+    from theodolite.cli.fixed_points import show
+
+    show(result)
+
+
+def _learning(result: Any) -> None:
+    from theodolite.cli.learn import show
+
+    show(result)
+
+
+def _runs(result: Any) -> None:
+    from theodolite.cli.runs import show
+
+    show(result)
+
+
+def _comparison(result: Any) -> None:
+    from theodolite.cli.views.compare import print_comparison
+
+    print_comparison(terminal(), result)
+
+
+def _advice(result: Any) -> None:
+    from theodolite.cli.views.advise import print_advice
+
+    print_advice(terminal(), result)
+
+
+def _degrees(rows: Any) -> None:
+    from theodolite.cli.views.degree import print_degrees
+
+    print_degrees(terminal(), rows)
+
+
+def _discovery(result: Any) -> None:
+    from theodolite.cli.views.discover import print_discovery
+
+    print_discovery(terminal(), result)
+
+
+def _predictions(result: Any) -> None:
+    from theodolite.report import Column, Table
+    from theodolite.report.terminal.tables import rich_table
+
+    columns = result.columns()
+    rows = [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*(c[:_MOST].tolist() for c in columns.values()), strict=True)
+    ]
+    count = len(result.value)
+    caption = "; ".join([f"the first {_MOST} of {count} rows" if count > _MOST else f"{count} rows", *result.notes])
+    table = Table("", [Column(name, name) for name in columns], rows, caption)
+    terminal().print(rich_table(table, _WIDTH))
+
+
+def _scaling(result: Any) -> None:
+    from theodolite.cli.views.scale import print_scaling
+
+    print_scaling(terminal(), result)
+
+
+def _survey(result: Any) -> None:
+    from theodolite.report.terminal.cards import print_cards
+
+    print_cards(terminal(), result.answers, result.nets, result.facts)
+
+
+def _nets(entries: Any) -> None:
+    from theodolite.cli.listing import show_nets
+
+    show_nets(entries)
+
+
+def _tasks(entries: Any) -> None:
+    from theodolite.cli.listing import show_tasks
+
+    show_tasks(entries)
+
+
+def _claims(entries: Any) -> None:
+    from theodolite.cli.claims import show_claims
+
+    show_claims(entries)
+
+
+def _verdicts(entries: Any) -> None:
+    from theodolite.cli.claims import show_verdicts
+
+    show_verdicts(entries)
+
+
+def _reproduced(entries: Any) -> None:
+    from theodolite.cli.reproduce import show
+
+    show(entries.about, entries)
+
+
+def _nothing(_result: Any) -> Iterator[str]:
+    yield from ()
+
+
+def _curves(result: Any) -> Iterator[str]:
+    from theodolite.cli.views.length_curves import length_curves
+
+    if any(not row.error and row.result.get("by_length") for row in result.rows):
+        yield length_curves(result.rows)
+
+
+def _plane(advice: Any) -> Iterator[str]:
+    from theodolite.advice.plane.drawing import draw_plane
+
+    if advice.judged.shape.speaks:
+        yield draw_plane(advice, html=False)
+
+
+def _degree_plot(rows: Any) -> Iterator[str]:
+    from theodolite.cli.views.degree_plot import draw_degrees
+
+    yield draw_degrees(rows)
+
+
+def _graph(found: Any) -> Iterator[str]:
+    from theodolite.report.svg.graph import draw_graph
+
+    yield draw_graph(found.graph, found.confidence or None)
+
+
+def _tables(entries: Any) -> Iterator[str]:
+    from theodolite.cli.views.table_pictures import pictures
+
+    if entries.about != "failures":
+        yield from _drawn(pictures(entries))
+
+
+def _sections(result: Any) -> Iterator[str]:
+    for section in result.sections:
+        yield from _drawn(section.summary.charts)
+
+
+def _drawn(pictures: Sequence[Any]) -> Iterator[str]:
+    from theodolite.report import Chart
+    from theodolite.report.svg.chart import chart_svg
+    from theodolite.report.svg.multiples import multiples_svg
+
+    for one in pictures:
+        yield chart_svg(one, alone=True) if isinstance(one, Chart) else multiples_svg(one, alone=True)
+
+
+# By the name of a result's class, or by what entries are `of`: how it is printed and which pictures it has.
+_VIEWS: dict[str, tuple[Callable[[Any], None], Callable[[Any], Iterator[str]]]] = {
+    "RankResult": (_rank, _nothing),
+    "Verified": (_verified, _nothing),
+    "GradedVerified": (_verified, _nothing),
+    "GrowthVerified": (_verified, _nothing),
+    "Expression": (_express, _nothing),
+    "Signal": (_signal, _nothing),
+    "FixedPoints": (_fixed_points, _nothing),
+    "Learning": (_learning, _curves),
+    "Runs": (_runs, _curves),
+    "Comparison": (_comparison, _nothing),
+    "Advice": (_advice, _plane),
+    "degrees": (_degrees, _degree_plot),
+    "Discovery": (_discovery, _graph),
+    "Predictions": (_predictions, _nothing),
+    "Scaling": (_scaling, _nothing),
+    "Survey": (_survey, _sections),
+    "nets": (_nets, _nothing),
+    "tasks": (_tasks, _nothing),
+    "claims": (_claims, _nothing),
+    "verdicts": (_verdicts, _nothing),
+    "table": (_reproduced, _tables),
+}
