@@ -38,7 +38,7 @@ def test_it_runs_without_torch(config, tmp_path, extra):
         "sys.argv = ['theodolite', *sys.argv[1:]]\n"
         "from theodolite.cli.main import run\n"
         "try:\n    run()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'torch', 'numpy', 'jaxtyping', 'plotly', 'scipy'} & set(sys.modules)\n"
+        "heavy = {'torch', 'numpy', 'jaxtyping', 'scipy'} & set(sys.modules)\n"
         "print('HEAVY', sorted(heavy), file=sys.stderr)\n"
     )
     words = [sys.executable, "-c", code, "advise", str(config), *extra]

@@ -11,8 +11,9 @@ TEMPLATES = resources.files("theodolite.report.page").joinpath("templates")
 COLOURS, PAGE, VERDICTS = (
     TEMPLATES.joinpath(f"{name}.css").read_text(encoding="utf-8") for name in ("colours", "page", "verdicts")
 )
-TEXTS = ("ink", "soft", "accent", "yes", "no", "partly", "failed")
-GROUNDS = ("page", "raised", "hover")
+TEXTS = ("ink", "soft", "accent", "yes", "no", "partly", "failed", "own")
+GROUNDS = ("page", "raised", "hover", "own-ground")
+CELLS = {"yes-ground": "yes", "no-ground": "no", "partly-ground": "partly", "unknown-ground": "failed"}
 
 
 def variables(selector: str) -> dict[str, str]:
@@ -57,13 +58,20 @@ def test_the_note_that_swaps_ink_and_page_and_the_plots_labels_on_a_band_can_be_
     assert ratio(THEMES[theme]["soft"], THEMES[theme]["faint"]) >= 4.5
 
 
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("ground", CELLS)
+def test_the_mark_and_the_number_of_an_answer_can_be_read_on_its_colour(theme: str, ground: str) -> None:
+    for text in ("ink", CELLS[ground]):
+        assert ratio(THEMES[theme][text], THEMES[theme][ground]) >= 4.5
+
+
 def test_both_ways_into_the_dark_theme_are_one_theme_that_replaces_every_text_and_ground() -> None:
     assert THEMES["dark"] == THEMES["dark by the system"]
-    assert all(LIGHT[name] != THEMES["dark"][name] for name in (*TEXTS, *GROUNDS))
+    assert all(LIGHT[name] != THEMES["dark"][name] for name in (*TEXTS, *GROUNDS, *CELLS))
 
 
 def test_no_text_colour_is_written_outside_the_tested_variables() -> None:
     used = re.findall(r"(?<![-\w])(?:color|background): ([^;}]+)", PAGE + VERDICTS)
-    allowed = {f"var(--{name})" for name in (*TEXTS, *GROUNDS)} | {"inherit", "none", "currentColor"}
+    allowed = {f"var(--{name})" for name in (*TEXTS, *GROUNDS, *CELLS)} | {"inherit", "none", "currentColor"}
     assert len(used) > 30
     assert set(used) <= allowed

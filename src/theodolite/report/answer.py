@@ -121,8 +121,8 @@ def short_names(nets: Sequence[str]) -> dict[str, str]:
 
 
 def own(net: str) -> bool:
-    """Whether a net is the user's, from a file, and not a built-in one."""
-    return ":" in net
+    """Whether a net is the user's, `file.py:Name`, and not a built-in one."""
+    return re.fullmatch(r".+:[^\W\d]\w*", net) is not None
 
 
 def ability(answer: Answer) -> str:
@@ -138,7 +138,7 @@ def short_value(answer: Answer) -> str:
     if answer.value or answer.standing == "failed":
         return answer.value
     found = re.split(r" \(|[,;:] ", answer.text)[0]
-    return found if len(found) <= _SHORT else ""
+    return found if len(found) <= _SHORT and (found == answer.text or re.search(r"\d", found)) else ""
 
 
 def _listed(items: Sequence[str]) -> str:

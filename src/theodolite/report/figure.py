@@ -68,4 +68,5 @@ class Figure:
     kind: Literal["lines", "dots"] = "lines"
     bands: Sequence[Band] = ()
     lines: Sequence[Line] = ()
+    shared: bool = True  # one range of heights for all panels; not where panels measure different things
     order: Sequence[str] = ()  # groups that have their place in the colours whether they are drawn here or not

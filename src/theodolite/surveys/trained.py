@@ -141,6 +141,7 @@ def _figure(rows: Sequence[Row]) -> Figure:
         "steps",
         "measured",
         [panel for panel in panels if panel.series],
+        shared=False,
         caption="One seed of each architecture.",
     )
 

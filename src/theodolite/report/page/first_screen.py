@@ -1,4 +1,4 @@
-"""The first screen of the page: what each net can and cannot do, as sentences, as a matrix and as cards."""
+"""The first screen of the page: networks by abilities in one picture, three sentences, and every answer in full."""
 
 from __future__ import annotations
 
@@ -9,33 +9,61 @@ from theodolite.report.answer import (
     MARKS,
     Answer,
     Question,
+    ability,
     agreement,
     differences,
     gather,
-    sentence,
+    own,
     short_names,
+    short_value,
     tally,
 )
+from theodolite.report.plain_words import three_sentences
 from theodolite.report.table import Column, Table
 
 
 @dataclass(frozen=True)
-class ShownAnswer:
-    """One cell of the matrix and one line of a card; without an answer the net was not asked."""
+class Cell:
+    """One network's answer; without one it was not asked."""
 
     net: str
-    question: str
-    anchor: str
-    section: str
+    own: bool
     answer: Answer | None
+
+    @property
+    def standing(self) -> str:
+        return self.answer.standing if self.answer else "unasked"
 
     @property
     def mark(self) -> tuple[str, str]:
         return MARKS[self.answer.standing] if self.answer else ("–", "does not apply")
 
     @property
-    def agreement(self) -> str:
-        return agreement(self.answer.agrees) if self.answer and self.answer.agrees is not None else ""
+    def value(self) -> str:
+        return short_value(self.answer) if self.answer else ""
+
+    @property
+    def told(self) -> str:
+        """All that is known, for the pointer."""
+        if self.answer is None:
+            return f"{self.net}: does not apply"
+        lines = [f"{self.net}: {self.mark[1]}", self.answer.text]
+        if self.answer.predicted:
+            lines.append(f"theory: {self.answer.predicted}")
+        if self.answer.agrees is not None:
+            lines.append(agreement(self.answer.agrees))
+        if self.answer.published:
+            lines.append(f"published: {self.answer.published}")
+        return "\n".join(line for line in lines if line)
+
+
+@dataclass(frozen=True)
+class AbilityRow:
+    ability: str
+    explains: str
+    anchor: str
+    section: str
+    cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
@@ -43,14 +71,15 @@ class ShownNet:
     name: str
     short: str
     folder: str  # where a user's net comes from, shown small above its name
-    sentence: str
-    answers: tuple[ShownAnswer, ...]
+    own: bool
 
 
 @dataclass(frozen=True)
 class FirstScreen:
     nets: tuple[ShownNet, ...]
-    rows: tuple[tuple[ShownAnswer, ...], ...]  # question by question
+    rows: tuple[AbilityRow, ...]
+    marks: tuple[tuple[str, str, str], ...]  # standing, mark and word of those that occur
+    sentences: tuple[str, ...]
     agreement: str
     differences: tuple[str, ...]
     table: Table
@@ -68,45 +97,64 @@ def first_screen(
     answers = [answer for _, answer in asked]
     names = list(dict.fromkeys([*nets, *(answer.net for answer in answers)]))
     short = short_names(names)
-    rows = tuple(tuple(_shown(question, net, anchors) for net in names) for question in gather(asked))
-    shown = []
-    for i, net in enumerate(names):
-        column = tuple(row[i] for row in rows)
-        given = [cell.answer for cell in column if cell.answer]
-        folder = net.removesuffix(short[net]).rstrip(":") if short[net] != net else ""
-        shown.append(ShownNet(net, short[net], folder, sentence(given), column))
+    questions = gather(asked)
+    shown = [
+        ShownNet(net, short[net], net.removesuffix(short[net]).rstrip(":") if short[net] != net else "", own(net))
+        for net in names
+    ]
     summary = tally(answers)
+    used = {answer.standing for answer in answers}
     return FirstScreen(
         tuple(shown),
-        rows,
+        tuple(_row(question, names, anchors) for question in questions),
+        tuple((standing, *mark) for standing, mark in MARKS.items() if standing in used),
+        tuple(three_sentences(questions, names)),
         summary[:1].upper() + summary[1:] + "." if summary else "",
         tuple(differences(answers, short)),
-        _table(rows, command),
+        _table(questions, names, anchors, command),
     )
 
 
-def _shown(question: Question, net: str, anchors: Mapping[str, tuple[str, str]]) -> ShownAnswer:
+def _row(question: Question, nets: Sequence[str], anchors: Mapping[str, tuple[str, str]]) -> AbilityRow:
     anchor, section = anchors[question.section]
-    return ShownAnswer(net, question.text, anchor, section, question.answers.get(net))
+    first = next(iter(question.answers.values()))
+    explains = next((one.explains for one in question.answers.values() if one.explains), question.text)
+    cells = tuple(Cell(net, own(net), question.answers.get(net)) for net in nets)
+    named = ability(first)
+    return AbilityRow(named[:1].upper() + named[1:], explains, anchor, section, cells)
 
 
-def _table(rows: Sequence[Sequence[ShownAnswer]], command: str) -> Table:
-    """The matrix as a long table, for downloads."""
+def _table(
+    questions: Sequence[Question], nets: Sequence[str], anchors: Mapping[str, tuple[str, str]], command: str
+) -> Table:
+    """Every answer in full, one row for each."""
+    answers = [answer for question in questions for answer in question.answers.values()]
     columns = [
-        *(Column(key, key, numeric=False) for key in ("net", "section", "question", "answer", "measured", "predicted")),
-        Column("agrees", "agrees", numeric=False, kind="agreement"),
+        Column("ability", "ability", numeric=False),
+        *(Column(key, key, numeric=False) for key in ("net", "answer", "measured")),
+        Column("predicted", "theory", "What theory predicts; a dash where it is silent.", numeric=False),
+        Column("agrees", "agrees", "Whether the measurement agrees with theory.", numeric=False, kind="agreement"),
+        *(
+            [Column("published", "published elsewhere", "Another paper's experiment.", numeric=False)]
+            if any(one.published for one in answers)
+            else []
+        ),
     ]
-    body = [
-        {
-            "net": cell.net,
-            "section": cell.section,
-            "question": cell.question,
-            "answer": cell.mark[1],
-            "measured": cell.answer.text if cell.answer else None,
-            "predicted": (cell.answer.predicted or None) if cell.answer else None,
-            "agrees": cell.answer.agrees if cell.answer else None,
-        }
-        for row in rows
-        for cell in row
-    ]
-    return Table("Verdicts", columns, body, command=command)
+    body = []
+    for question in questions:
+        for net in nets:
+            one = question.answers.get(net)
+            body.append(
+                {
+                    "ability": ability(next(iter(question.answers.values()))),
+                    "net": net,
+                    "answer": MARKS[one.standing][1] if one else "does not apply",
+                    "measured": one.text if one else None,
+                    "predicted": (one.predicted or None) if one else None,
+                    "agrees": one.agrees if one else None,
+                    "published": (one.published or None) if one else None,
+                    "section": anchors[question.section][1],
+                    "question": question.text,
+                }
+            )
+    return Table("Every answer", columns, body, command=command)

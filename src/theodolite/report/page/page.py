@@ -11,21 +11,22 @@ from typing import Any
 
 from markupsafe import Markup
 
-from theodolite.report.answer import agreement
+from theodolite.report.answer import agreement, own
 from theodolite.report.chart import Chart
 from theodolite.report.figure import Figure
 from theodolite.report.multiples import Multiples
 from theodolite.report.numbers import exact_value, format_value, json_value
-from theodolite.report.page.dot_plot import dot_height
 from theodolite.report.page.first_screen import first_screen
-from theodolite.report.page.plotly_json import panel_plots
-from theodolite.report.page.series_style import styles
-from theodolite.report.page.template import environment, verbatim
+from theodolite.report.page.template import content_policy, environment, verbatim
 from theodolite.report.summary import Summary
 from theodolite.report.svg.chart import chart_svg
+from theodolite.report.svg.figure import legend, panel_svgs
 from theodolite.report.svg.multiples import multiples_svg
 from theodolite.report.table import Table
 from theodolite.version import __version__
+
+_BROAD_TABLE, _BROAD_FIGURE = 7, 3  # columns, and panels, from which an item has the whole width
+_MANY_ROWS = 12  # a longer table scrolls in its own frame
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ def render_page(
     nets: Sequence[str] = (),
     command: str = "",
 ) -> str:
-    """The page as one text. plotly.js is part of it where there is a figure, and makes up nearly all of its size.
+    """The page as one text: every drawing is in it as SVG, and complete without its script.
 
     `nets` orders the verdicts and names nets that no section could ask; `command` makes the whole survey again, and
-    stands below every table and figure that has none of its own.
+    belongs to every table and figure that has none of its own.
     """
     shown, data = [], []
     numbers = itertools.count(1), itertools.count(1), itertools.count(1)
@@ -69,6 +70,7 @@ def render_page(
             for chart in summary.charts
         ]
         anchor = "section-" + re.sub(r"[^A-Za-z0-9_-]+", "-", section.id)
+        _fill_rows([*figures, *tables])
         parts = {"tables": tables, "figures": figures, "charts": charts, "failures": _failures(summary)}
         shown.append({"anchor": anchor, "section": section, **parts})
         data.append(_section_data(section, tables, figures))
@@ -88,18 +90,22 @@ def render_page(
         "sections": data,
     }
     templates = environment()
+    style = verbatim(templates, "colours.css", "page.css", "verdicts.css")
+    theme, script = verbatim(templates, "theme.js"), verbatim(templates, "page.js")
     page = templates.get_template("page.html.j2").render(
         title=title,
         subtitle=subtitle,
         sections=shown,
         verdicts=verdicts,
+        answers=_shown_table(verdicts.table, "verdicts") if verdicts else None,
         command=command,
         provenance={str(key): exact_value(value) for key, value in provenance.items()},
         not_applicable=not_applicable,
         version=__version__,
-        style=verbatim(templates, "colours.css", "page.css", "verdicts.css"),
-        script=verbatim(templates, "page.js"),
-        plotly=Markup(_plotly()) if any(section.summary.figures for section in sections) else None,
+        policy=content_policy(style, theme, script),
+        style=style,
+        theme=theme,
+        script=script,
         data=Markup(_script_json(document)),
     )
     return page.lstrip() + "\n"
@@ -112,24 +118,45 @@ def _shown_table(table: Table, ident: str) -> dict[str, Any]:
         for column in table.columns:
             value = row.get(column.key)
             if column.kind == "agreement":
-                cells.append({"text": agreement(value), "exact": "", "column": column, "agrees": value})
+                cells.append({"text": agreement(value), "exact": "", "column": column, "agrees": value, "own": False})
                 continue
             text, exact = format_value(value), exact_value(value)
             rounded = text != exact and value is not None and text.replace(",", "") != exact
-            cells.append({"text": text, "exact": exact if rounded and column.numeric else "", "column": column})
-        rows.append(cells)
-    headed = bool(table.columns) and not table.columns[0].numeric
-    return {"id": ident, "table": table, "rows": rows, "headed": headed, "notes": [c for c in table.columns if c.note]}
+            mine = not column.numeric and isinstance(value, str) and own(value)
+            cells.append(
+                {"text": text, "exact": exact if rounded and column.numeric else "", "column": column, "own": mine}
+            )
+        rows.append({"cells": cells, "own": any(cell["own"] for cell in cells)})
+    return {
+        "id": ident,
+        "table": table,
+        "rows": rows,
+        "headed": bool(table.columns) and not table.columns[0].numeric,
+        "notes": [column for column in table.columns if column.note],
+        "broad": len(table.columns) >= _BROAD_TABLE,
+        "long": len(table.rows) > _MANY_ROWS,
+    }
 
 
 def _shown_figure(figure: Figure, ident: str) -> dict[str, Any]:
-    height = dot_height(figure) if figure.kind == "dots" else None
-    return {"id": ident, "figure": figure, "legend": styles(figure), "plots": panel_plots(figure), "height": height}
+    drawings = [Markup(drawing) for drawing in panel_svgs(figure)]
+    entries = [(style, Markup(drawing)) for style, drawing in legend(figure)]
+    broad = len(drawings) >= _BROAD_FIGURE
+    return {"id": ident, "figure": figure, "legend": entries, "drawings": drawings, "broad": broad}
 
 
 def _shown_chart(chart: Chart | Multiples, ident: str) -> dict[str, Any]:
     drawing = chart_svg(chart) if isinstance(chart, Chart) else multiples_svg(chart)
     return {"id": ident, "chart": chart, "drawing": Markup(drawing)}
+
+
+def _fill_rows(items: Sequence[dict[str, Any]]) -> None:
+    """Where an item of half the width would stand alone, a broad table stands beside it and scrolls in its frame."""
+    if sum(not item["broad"] for item in items) % 2:
+        for item in reversed(items):
+            if item["broad"] and "table" in item:
+                item["broad"] = False
+                return
 
 
 def _failures(summary: Summary) -> list[str]:
@@ -145,7 +172,7 @@ def _section_data(section: RenderedSection, tables: list[dict[str, Any]], figure
         "headline": section.summary.headline,
         "notes": list(section.summary.notes),
         "tables": [_table_data(shown["id"], shown["table"]) for shown in tables],
-        "figures": [_figure_data(shown["id"], shown["figure"], shown["plots"]) for shown in figures],
+        "figures": [_figure_data(shown["id"], shown["figure"]) for shown in figures],
     }
 
 
@@ -160,8 +187,7 @@ def _table_data(ident: str, table: Table) -> dict[str, Any]:
     }
 
 
-def _figure_data(ident: str, figure: Figure, plots: list[dict[str, Any]]) -> dict[str, Any]:
-    """The points stand in the plots alone; a download reads them back from there."""
+def _figure_data(ident: str, figure: Figure) -> dict[str, Any]:
     return {
         "id": ident,
         "title": figure.title,
@@ -170,9 +196,16 @@ def _figure_data(ident: str, figure: Figure, plots: list[dict[str, Any]]) -> dic
         "command": figure.command,
         "x_label": figure.x_label,
         "y_label": figure.y_label,
-        "kind": figure.kind,
-        "panels": [panel.title for panel in figure.panels],
-        "plots": plots,
+        "series": [
+            {
+                "panel": panel.title,
+                "name": series.name,
+                "prediction": series.dashed,
+                **{key: json_value(getattr(series, key)) for key in ("x", "y", "low", "high")},
+            }
+            for panel in figure.panels
+            for series in panel.series
+        ],
     }
 
 
@@ -180,9 +213,3 @@ def _script_json(document: Any) -> str:
     """JSON that can stand inside a script element: no text in it can end the element."""
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs  # imported here so that a command's help does not wait for it
-
-    return re.sub(r"</(script)", r"<\\/\1", get_plotlyjs(), flags=re.IGNORECASE)

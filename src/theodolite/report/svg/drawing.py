@@ -101,7 +101,8 @@ def marker(form: str, point: Point, kind: str, title: str, *, scale: float = 1.0
     """A form of its own for each kind, so that colour is not the only difference; without a title it says nothing."""
     path, (x, y) = _FORMS[form], point
     place = f"translate({x:.1f},{y:.1f})" + ("" if scale == 1 else f" scale({scale:g})")
-    start = f'<path class="{kind}" d="{path}" fill-rule="evenodd" transform="{place}"'
+    rule = ' fill-rule="evenodd"' if form == "ring" else ""
+    start = f'<path class="{kind}" d="{path}"{rule} transform="{place}"'
     return f"{start}><title>{escape(title)}</title></path>" if title else f"{start}/>"
 
 

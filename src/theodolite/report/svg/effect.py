@@ -7,11 +7,11 @@ from html import escape
 from itertools import pairwise
 
 from theodolite.report.numbers import format_value
+from theodolite.report.svg.ink import opening
 
 _WIDE, _HIGH = 300, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 8, 40
 _STRIP = 18  # of the histogram below a curve
-_FONT = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif"
 _STEPS = 20  # shades of a map, each way
 _WORD = 9  # letters of a category that are shown
 
@@ -32,7 +32,10 @@ def curve_svg(
     first, last = _padded(places[0], places[-1], 0.5 / max(1, len(places) - 1) if words else 0.02)
     across = lambda x: _LEFT + (x - first) / (last - first) * (_WIDE - _LEFT - _RIGHT)
     told = f"effect of {name}, from {min(mean):.3g} to {max(mean):.3g}"
-    parts = [_opening(told), *_y_axis([bottom, 0.0, top] if bottom < 0 < top else [bottom, top], down)]
+    parts = [
+        opening(_WIDE, _HIGH, told, 10.5),
+        *_y_axis([bottom, 0.0, top] if bottom < 0 < top else [bottom, top], down),
+    ]
     if bottom < 0 < top:
         parts.append(_line(_LEFT, down(0), _WIDE - _RIGHT, down(0), "var(--rule)"))
     if words:
@@ -74,7 +77,9 @@ def map_svg(
     across = lambda x: _LEFT + (x - x_edges[0]) / (x_edges[-1] - x_edges[0]) * (_WIDE - _LEFT - _RIGHT)
     down = lambda y: _TOP + (y_edges[-1] - y) / (y_edges[-1] - y_edges[0]) * (_HIGH - _TOP - _BOTTOM)
     flat = [one for row in mean for one in row]
-    parts = [_opening(f"effect of {names[0]} and {names[1]}, from {min(flat):.3g} to {max(flat):.3g}")]
+    parts = [
+        opening(_WIDE, _HIGH, f"effect of {names[0]} and {names[1]}, from {min(flat):.3g} to {max(flat):.3g}", 10.5)
+    ]
     for i, row in enumerate(mean):
         for j, one in enumerate(row):
             share = round(_STEPS * abs(one) / largest) / _STEPS
@@ -101,13 +106,6 @@ def map_svg(
     )
     parts += _x_axis(names[0], [(across(x), _number(x)) for x in _ends(xs)])
     return "".join([*parts, "</svg>"])
-
-
-def _opening(told: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {_HIGH}" role="img" '
-        f'aria-label="{escape(told, quote=True)}" font-family="{_FONT}" font-size="10.5">'
-    )
 
 
 def _y_axis(numbers: Sequence[float], down: Callable[[float], float]) -> Iterator[str]:

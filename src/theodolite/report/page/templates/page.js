@@ -49,23 +49,28 @@
     });
   }
 
-  /* Notes on columns, shown by pointer or focus, hidden by Escape. */
+  /* Notes, shown by pointer or focus, hidden by Escape: of columns, abilities, answers and points of a plot. */
   const tip = document.getElementById("tip");
   const hideTip = () => { tip.hidden = true; };
-  const showTip = (button) => {
-    tip.textContent = button.dataset.note;
+  const tell = (element, text) => {
+    tip.textContent = text;
     tip.hidden = false;
-    const at = button.getBoundingClientRect(), size = tip.getBoundingClientRect();
+    const at = element.getBoundingClientRect(), size = tip.getBoundingClientRect();
     const left = Math.min(Math.max(8, at.left), document.documentElement.clientWidth - size.width - 8);
     const above = at.top - size.height - 6;
     tip.style.left = `${Math.max(8, left)}px`;
     tip.style.top = `${above > 4 ? above : at.bottom + 6}px`;
   };
-  for (const button of all("[data-note]")) {
-    button.addEventListener("mouseenter", () => showTip(button));
-    button.addEventListener("focus", () => { if (button.matches(":focus-visible")) showTip(button); });
-    button.addEventListener("mouseleave", hideTip);
-    button.addEventListener("blur", hideTip);
+  const showTip = (element) => tell(element, element.dataset.note);
+  for (const element of all(".matrix [title]")) { // instead of the browser's own, which keyboard and touch never see
+    element.dataset.note = element.title;
+    element.removeAttribute("title");
+  }
+  for (const element of all("[data-note]")) {
+    element.addEventListener("mouseenter", () => showTip(element));
+    element.addEventListener("focus", () => { if (element.matches(":focus-visible")) showTip(element); });
+    element.addEventListener("mouseleave", hideTip);
+    element.addEventListener("blur", hideTip);
   }
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
   /* Focus by keyboard scrolls the page itself: the note then moves with what it explains instead of vanishing. */
@@ -74,16 +79,21 @@
     if (!tip.hidden && held) showTip(held); else hideTip();
   }, { passive: true, capture: true });
 
+  /* A frame says at its edge that there is more. */
+  const edges = (frame) => {
+    frame.classList.toggle("more-right", frame.scrollLeft + frame.clientWidth < frame.scrollWidth - 2);
+    frame.classList.toggle("more-below", frame.scrollTop + frame.clientHeight < frame.scrollHeight - 2);
+  };
+  const sized = new ResizeObserver((entries) => { for (const entry of entries) edges(entry.target); });
+  for (const frame of all(".scroll")) {
+    frame.addEventListener("scroll", () => edges(frame), { passive: true });
+    sized.observe(frame);
+  }
+
   /* Downloads, made from the embedded data. */
-  const seriesOf = (figure) => figure.plots.flatMap((plot, panel) => plot.data
-    .filter((trace) => trace.meta.role === "line")
-    .map((trace) => ({
-      panel: figure.panels[panel], name: trace.meta.name, prediction: trace.meta.dashed,
-      x: trace.meta.x ?? trace.x, y: trace.meta.y ?? trace.y, low: trace.meta.low, high: trace.meta.high,
-    })));
   const points = (figure) => {
     const columns = ["panel", "series", "prediction", "x", "y", "low", "high"];
-    const rows = seriesOf(figure).flatMap((s) => s.x.map((x, i) =>
+    const rows = figure.series.flatMap((s) => s.x.map((x, i) =>
       [s.panel, s.name, s.prediction, x, s.y[i], s.low ? s.low[i] : null, s.high ? s.high[i] : null]));
     const used = columns.map((name, i) => i < 5 || rows.some((row) => row[i] !== null));
     return { columns: columns.filter((_, i) => used[i]), rows: rows.map((row) => row.filter((_, i) => used[i])) };
@@ -91,13 +101,9 @@
   const plainTable = ({ title, caption, command, columns, rows }) => ({
     title, caption, command, columns, rows: rows.map((row) => Object.fromEntries(row.map((v, i) => [columns[i].key, v]))),
   });
-  const plainFigure = (figure) => {
-    const { title, alt, caption, command, x_label, y_label } = figure;
-    return { title, alt, caption, command, x_label, y_label, series: seriesOf(figure) };
-  };
   const plainPage = () => ({
     ...page, verdicts: page.verdicts && plainTable(page.verdicts), sections: page.sections.map((section) => ({
-      ...section, tables: section.tables.map(plainTable), figures: section.figures.map(plainFigure),
+      ...section, tables: section.tables.map(plainTable), figures: section.figures,
     })),
   });
   const cell = (value) => {
@@ -123,7 +129,7 @@
         const grid = table ? { columns: table.columns.map((c) => c.key), rows: table.rows } : points(figure);
         save(`${name}.csv`, "text/csv;charset=utf-8", csv(grid.columns, grid.rows));
       } else {
-        const content = table ? plainTable(table) : figure ? plainFigure(figure) : plainPage();
+        const content = table ? plainTable(table) : figure ? figure : plainPage();
         save(`${name}.json`, "application/json", JSON.stringify(content, null, 2) + "\n");
       }
       say(`Saved ${name}.${download}`);
@@ -186,118 +192,88 @@
     root.dataset.theme = isDark() ? "light" : "dark";
     try { localStorage.setItem("theodolite-theme", root.dataset.theme); } catch (error) { /* storage may be off */ }
     showTheme();
-    recolour();
   });
-  system.addEventListener("change", () => { showTheme(); recolour(); });
+  system.addEventListener("change", showTheme);
   showTheme();
 
-  /* Plots: one per panel. On the page, titles, axis labels and the legend are text beside the plot. */
-  const plots = all(".plot");
-  const touch = matchMedia("(pointer: coarse)").matches;
-  const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-  const clear = (colour, alpha) => {
-    const part = (i) => parseInt(colour.slice(i, i + 2), 16);
-    return `rgba(${part(1)},${part(3)},${part(5)},${alpha})`;
-  };
-  const painted = (trace) => {
-    const colour = css(`--series-${trace.meta.colour}`);
-    const paint = { ...trace, line: { ...trace.line, color: colour } };
-    if (trace.marker) paint.marker = { ...trace.marker, color: colour, line: { ...trace.marker.line, color: colour } };
-    if (trace.error_y) paint.error_y = { ...trace.error_y, color: clear(colour, 0.65) };
-    if (trace.error_x) paint.error_x = { ...trace.error_x, color: clear(colour, 0.65) };
-    if (trace.fillcolor) paint.fillcolor = clear(colour, 0.18);
-    return paint;
-  };
-  const axisOf = (axis) => ({
-    ...axis, gridcolor: css("--faint"), linecolor: css("--rule"), tickcolor: css("--rule"), zeroline: false, showline: true,
-    ticks: "outside", ticklen: 4, color: css("--soft"),
-  });
-  const shapeOf = (shape) => ({
-    ...shape, fillcolor: shape.name === "band" ? css("--faint") : undefined,
-    line: { ...shape.line, color: css(shape.name === "divider" ? "--faint" : "--soft") },
-  });
-  const noteOf = (note) => ({ ...note, bgcolor: clear(css("--page"), 0.8), font: { ...note.font, color: css("--soft") } });
-  const layoutOf = (layout) => ({
-    ...layout, shapes: layout.shapes?.map(shapeOf), annotations: layout.annotations?.map(noteOf), xaxis: axisOf(layout.xaxis), yaxis: axisOf(layout.yaxis),
-    paper_bgcolor: css("--page"), plot_bgcolor: css("--page"),
-    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: css("--ink") },
-    hoverlabel: { bgcolor: css("--raised"), bordercolor: css("--rule"), font: { family: getComputedStyle(document.body).fontFamily, color: css("--ink"), size: 12 }, align: "left" },
-  });
-  const onPage = (layout) => {
-    const full = layoutOf(layout);
-    return {
-      ...full, showlegend: false, title: undefined, margin: { l: 40, r: 10, t: 8, b: 28, ...layout.margin },
-      dragmode: touch ? false : "zoom",
-      xaxis: { ...full.xaxis, title: undefined, fixedrange: touch || layout.xaxis.fixedrange === true },
-      yaxis: { ...full.yaxis, title: undefined, fixedrange: touch || layout.yaxis.fixedrange === true },
+  /* Plots: a point says its number to the pointer, and to the arrow keys once its plot has the focus. */
+  const titleOf = (point) => point.dataset.told ?? point.querySelector("title")?.textContent ?? "";
+  for (const plot of all(".plot")) {
+    const found = all(".point", plot);
+    let here = -1;
+    for (const point of found) { // the tip instead of the browser's own, which comes late
+      point.dataset.told = titleOf(point);
+      point.querySelector("title")?.remove();
+    }
+    const leave = () => { found[here]?.classList.remove("here"); hideTip(); };
+    const go = (to) => {
+      leave();
+      here = to;
+      found[here].classList.add("here");
+      tell(found[here], titleOf(found[here]));
     };
-  };
-  const config = { displayModeBar: false, displaylogo: false, showLink: false, responsive: true, plotlyServerURL: "" };
-  const specOf = (element) => // a copy, since Plotly writes into what it is given
-    structuredClone(figures.get(element.dataset.figure).plots[Number(element.dataset.panel)]);
-  const siblings = (id) => plots.filter((element) => element.dataset.figure === id);
-  const hidden = new Map(); // figure id to the names switched off
-  const dataOf = (element) => specOf(element).data.map((trace) => ({
-    ...painted(trace), visible: !(hidden.get(element.dataset.figure)?.has(trace.meta.name)),
-  }));
-  const draw = (element) => Plotly.react(element, dataOf(element), onPage(specOf(element).layout), config);
-  const resetOf = (id) => document.querySelector(`[data-reset="${id}"]`);
-  let following = false;
-  const drawFirst = async (element) => {
-    if (element.dataset.begun) return;
-    element.dataset.begun = "yes";
-    await Plotly.newPlot(element, dataOf(element), onPage(specOf(element).layout), config);
-    element.dataset.drawn = "yes";
-    element.on("plotly_relayout", async (change) => {
-      const zoomed = ["xaxis.range[0]", "yaxis.range[0]"].some((name) => name in change);
-      if (!zoomed || following) return;
-      following = true;
-      resetOf(element.dataset.figure).hidden = false;
-      const range = [...element.layout.yaxis.range];
-      const plain = { "xaxis.tickmode": "auto", "yaxis.tickmode": "auto" }; // fixed ticks suit the whole range only
-      if (element.layout.xaxis.type === "category") delete plain["xaxis.tickmode"];
-      for (const other of siblings(element.dataset.figure)) {
-        if (!other.dataset.drawn) continue;
-        await Plotly.relayout(other, other === element ? plain : { ...plain, "yaxis.range": range });
-      }
-      following = false;
-    });
-    element.on("plotly_doubleclick", () => { resetZoom(element.dataset.figure); return false; });
-  };
-  const resetZoom = (id) => {
-    for (const element of siblings(id)) if (element.dataset.drawn) draw(element);
-    resetOf(id).hidden = true;
-  };
-  function recolour() { for (const element of plots) if (element.dataset.drawn) draw(element); }
-  for (const button of all("[data-reset]")) button.addEventListener("click", () => resetZoom(button.dataset.reset));
-  for (const button of all(".series")) {
-    button.addEventListener("click", () => {
-      const id = button.closest("figure").id, name = button.dataset.series;
-      const off = hidden.get(id) ?? new Set();
-      if (!off.delete(name)) off.add(name);
-      hidden.set(id, off);
-      button.setAttribute("aria-pressed", String(!off.has(name)));
-      for (const element of siblings(id)) if (element.dataset.drawn) {
-        Plotly.restyle(element, { visible: specOf(element).data.map((trace) => !off.has(trace.meta.name)) });
-      }
+    plot.addEventListener("pointerover", (event) => { const at = found.indexOf(event.target); if (at >= 0) go(at); });
+    plot.addEventListener("pointerout", leave);
+    plot.addEventListener("blur", leave);
+    plot.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step || !found.length) return;
+      event.preventDefault();
+      go((here + step + found.length) % found.length);
+      say(titleOf(found[here]));
     });
   }
+  /* A series stands out while its entry of the legend is looked at, and stays so when it was pressed. */
+  for (const figure of all("figure")) {
+    const entries = all(".entry", figure);
+    const show = (looked) => {
+      const kept = new Set(entries.filter((e) => e === looked || e.getAttribute("aria-pressed") === "true").map((e) => e.dataset.series));
+      figure.classList.toggle("chosen", kept.size > 0);
+      for (const series of all(".series", figure)) series.classList.toggle("shown", kept.has(series.dataset.series));
+    };
+    for (const entry of entries) {
+      entry.addEventListener("mouseenter", () => show(entry));
+      entry.addEventListener("focus", () => { if (entry.matches(":focus-visible")) show(entry); });
+      entry.addEventListener("mouseleave", () => show(null));
+      entry.addEventListener("blur", () => show(null));
+      entry.addEventListener("click", () => {
+        entry.setAttribute("aria-pressed", String(entry.getAttribute("aria-pressed") !== "true"));
+        show(null);
+      });
+    }
+  }
+  /* A figure as one file: panels side by side below their legend, in the colours of the page. */
+  const made = (name, attributes) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    return element;
+  };
   for (const button of all("[data-svg]")) {
     button.addEventListener("click", () => {
-      const element = siblings(button.dataset.svg)[Number(button.dataset.panel)];
-      const figure = figures.get(button.dataset.svg);
-      const layout = { ...layoutOf(specOf(element).layout), margin: undefined, legend: { orientation: "h", y: -0.22, yanchor: "top", x: 0 } };
-      const filename = nameOf(`${figure.title} ${figure.panels[Number(button.dataset.panel)]}`) || figure.id;
-      Plotly.downloadImage({ data: dataOf(element), layout, config }, { format: "svg", width: 640, height: Math.max(520, element.clientHeight + 200), filename });
+      const figure = document.getElementById(button.dataset.svg), title = figure.querySelector("h3").textContent;
+      const panels = all(".panels > svg, .scroll > svg", figure), boxes = panels.map((p) => p.viewBox.baseVal);
+      const columns = Math.min(3, panels.length), across = Math.max(...boxes.map((b) => b.width)), down = Math.max(...boxes.map((b) => b.height));
+      const entries = all(".entry", figure), top = 34 + 20 * entries.length, width = columns * across + 16;
+      const height = top + Math.ceil(panels.length / columns) * down + 8;
+      const whole = made("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: `0 0 ${width} ${height}`, width, height, "font-family": "sans-serif", "font-size": 12 });
+      whole.append(made("rect", { width, height, fill: "var(--page)" }));
+      const words = (x, y, text, weight) => { const t = made("text", { x, y, fill: "var(--ink)", "font-weight": weight }); t.textContent = text; whole.append(t); };
+      words(8, 20, title, "bold");
+      entries.forEach((entry, i) => {
+        const mark = entry.querySelector("svg").cloneNode(true);
+        mark.setAttribute("x", 8); mark.setAttribute("y", 30 + 20 * i);
+        whole.append(mark);
+        words(50, 41 + 20 * i, entry.querySelector("span").textContent, "normal");
+      });
+      panels.forEach((panel, i) => {
+        const copy = panel.cloneNode(true);
+        for (const [key, value] of Object.entries({ x: 8 + (i % columns) * across, y: top + Math.floor(i / columns) * down, width: boxes[i].width, height: boxes[i].height })) copy.setAttribute(key, value);
+        for (const point of all(".point[data-told]", copy)) { const t = made("title", {}); t.textContent = point.dataset.told; point.append(t); }
+        whole.append(copy);
+      });
+      const style = getComputedStyle(root);
+      const text = new XMLSerializer().serializeToString(whole).replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+      save(`${nameOf(title) || figure.id}.svg`, "image/svg+xml", text);
     });
   }
-  /* A plot is drawn when it comes near the screen: a long page opens at once. */
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) {
-      seen.unobserve(entry.target);
-      drawFirst(entry.target);
-    }
-  }, { rootMargin: "600px" });
-  for (const element of plots) seen.observe(element);
-  addEventListener("beforeprint", () => { for (const element of plots) drawFirst(element); });
 })();

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from theodolite.report.answer import own
 from theodolite.report.colours import PALETTE
 from theodolite.report.figure import Figure, Series
+from theodolite.report.svg.ink import Ink
 
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
-DASHES = ("dash", "dot", "dashdot")  # several predictions for one group
+SYMBOLS = ("circle", "square", "diamond", "triangle", "plus", "cross", "flipped", "hexagon")  # forms of `marker`
+DASHES = ("6 4", "2 3", "7 3 2 3")  # several predictions for one group
 
 
 @dataclass(frozen=True)
 class Style:
-    """How every series of one name looks in all panels."""
+    """How every series of one name looks in all panels; `own`: of the user's network, in its colour and bolder."""
 
     name: str
     colour: int  # index into PALETTE
     symbol: str
-    dash: str
+    dash: str  # empty for a line without gaps
+    own: bool = False
+
+    def paint(self, ink: Ink) -> str:
+        return ink.own if self.own else ink.series[self.colour]
 
 
 def styles(figure: Figure) -> list[Style]:
@@ -47,9 +53,9 @@ def styles(figure: Figure) -> list[Style]:
             symbol = SYMBOLS[(ordered.index(group) if known else taken) % len(SYMBOLS)]
             symbols.setdefault(group, symbol)
             taken += not known
-        dash = DASHES[dashes[group] % len(DASHES)] if series.dashed else "solid"
+        dash = DASHES[dashes[group] % len(DASHES)] if series.dashed else ""
         dashes[group] += series.dashed
-        found[series.name] = Style(series.name, colours[group] % len(PALETTE), symbol, dash)
+        found[series.name] = Style(series.name, colours[group] % len(PALETTE), symbol, dash, own(group))
     return [found[name] for name in dict.fromkeys(series.name for series in drawn)]
 
 
