@@ -12,6 +12,7 @@ MINE = "my_experiments/very_long_layer_name.py:MyGatedThing"
 NETS = ("mlp", "convolution", "lstm", "transformer", MINE)
 TASKS = ("parity", "copy", "reverse", "majority", "associative-recall", "addition", "dyck-2", "modular-arithmetic")
 COMMAND = f"theodolite survey {' '.join(NETS)} --preset quick --out survey"
+SENTENCES = ("The lstm learns most of it.", "Yours (MyGatedThing) alone has it.", "Training takes 3 µs a token.")
 REASON = "the net returned 32 outputs for one token, where 2 were asked for"
 _HEADER: dict[str, Standing] = {"y": "yes", "n": "no", "p": "partly", "u": "unknown", "f": "failed"}
 
@@ -253,4 +254,5 @@ def survey_page(nets: Sequence[str] = NETS) -> str:
         ["Separation rank: 'lstm' is not polynomial, so its rank is measured with a tolerance"],
         nets=nets,
         command=COMMAND,
+        sentences=SENTENCES[: len(nets)],
     )

@@ -86,12 +86,13 @@ def survey(
     changes = [RenderedSection("against", f"Against {against}", result.against.summary())] if result.against else []
     page = render_page(
         "Theodolite survey",
-        f"{', '.join(result.nets)} · preset {result.preset}: “cannot learn” means not in training as short as this",
+        f"{', '.join(result.nets)} · preset {result.preset}: what is not learnt in training as short as this may be in longer",
         [*changes, *(RenderedSection(s.id, s.title, s.summary) for s in result.sections)],
         {**provenance(device, site.engine), "measurements": result.asked},
         result.not_applicable,
         nets=result.nets,
         command=result.command,
+        sentences=result.conclusions,
     )
     OutputFolder(out).write("report.html", page)
     report = out / "report.html"

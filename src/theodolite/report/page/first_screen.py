@@ -18,7 +18,6 @@ from theodolite.report.answer import (
     short_value,
     tally,
 )
-from theodolite.report.plain_words import three_sentences
 from theodolite.report.table import Column, Table
 
 
@@ -90,8 +89,10 @@ def first_screen(
     anchors: Mapping[str, tuple[str, str]],
     nets: Sequence[str] = (),
     command: str = "",
+    sentences: Sequence[str] = (),
 ) -> FirstScreen | None:
-    """`asked` is (section id, answer), `anchors` the anchor and title of each section; None where nothing was asked."""
+    """`asked` is (section id, answer), `anchors` the anchor and title of each section, `sentences` stand beside the
+    picture; None where nothing was asked."""
     if not asked:
         return None
     answers = [answer for _, answer in asked]
@@ -108,7 +109,7 @@ def first_screen(
         tuple(shown),
         tuple(_row(question, names, anchors) for question in questions),
         tuple((standing, *mark) for standing, mark in MARKS.items() if standing in used),
-        tuple(three_sentences(questions, names)),
+        tuple(sentences),
         summary[:1].upper() + summary[1:] + "." if summary else "",
         tuple(differences(answers, short)),
         _table(questions, names, anchors, command),

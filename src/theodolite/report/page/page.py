@@ -47,11 +47,12 @@ def render_page(
     *,
     nets: Sequence[str] = (),
     command: str = "",
+    sentences: Sequence[str] = (),
 ) -> str:
     """The page as one text: every drawing is in it as SVG, and complete without its script.
 
     `nets` orders the verdicts and names nets that no section could ask; `command` makes the whole survey again, and
-    belongs to every table and figure that has none of its own.
+    belongs to every table and figure that has none of its own; `sentences` say it all in short, beside the first picture.
     """
     shown, data = [], []
     numbers = itertools.count(1), itertools.count(1), itertools.count(1)
@@ -79,6 +80,7 @@ def render_page(
         {item["section"].id: (item["anchor"], item["section"].title) for item in shown},
         nets,
         command,
+        sentences,
     )
     document = {
         "title": title,
