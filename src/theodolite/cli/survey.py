@@ -86,7 +86,7 @@ def survey(
     changes = [RenderedSection("against", f"Against {against}", result.against.summary())] if result.against else []
     page = render_page(
         "Theodolite survey",
-        f"{', '.join(result.nets)} · preset {result.preset}: what is not learnt in training as short as this may be in longer",
+        f"{', '.join(result.nets)} · preset {result.preset}; what is not learnt in steps so few may be in more",
         [*changes, *(RenderedSection(s.id, s.title, s.summary) for s in result.sections)],
         {**provenance(device, site.engine), "measurements": result.asked},
         result.not_applicable,

@@ -52,7 +52,7 @@ def render_page(
     """The page as one text: every drawing is in it as SVG, and complete without its script.
 
     `nets` orders the verdicts and names nets that no section could ask; `command` makes the whole survey again, and
-    belongs to every table and figure that has none of its own; `sentences` say it all in short, beside the first picture.
+    belongs to every table and figure that has none of its own; `sentences` say it in short, beside the first picture.
     """
     shown, data = [], []
     numbers = itertools.count(1), itertools.count(1), itertools.count(1)
