@@ -40,22 +40,20 @@ def test_a_report_and_the_store_are_left_under_out_and_nothing_elsewhere(theodol
 
 
 def test_plain_is_a_line_a_finding_and_against_says_what_changed(theodolite, tmp_path):
-    common = ("survey", "sum-of-products", "--only", "separation-rank,cost", "--workers", 1)
+    common = ("survey", "sum-of-products", "--only", "separation-rank,symmetry", "--workers", 1)
     first = theodolite(*common, "--out", tmp_path / "old", "--plain")
     assert "sum-of-products\tseparation rank (exact)\tyes\trank 3 (as built, left-right)\tat most 3\t✓ agrees" in (
         first.out.splitlines()
     )
-    assert first.err.startswith("progress: 0% after ")
-    assert "3 measurements in 2 sections" in first.err
+    assert "estimating: getting ready" in first.err.splitlines()[0]
+    assert "estimating: 3 measurements in 2 sections" in first.err.splitlines()[1]
     changed = ("--arg", "terms=2", "--out", tmp_path / "new", "--against", tmp_path / "old")
-    assert "Against " in theodolite(*common, *changed).out
     lines = theodolite(*common, *changed, "--plain").out.splitlines()
     assert "sum-of-products, separation rank (exact): ✓ 3 → ✗ 2" in lines
-    assert any(line.startswith("sum-of-products, parameters: ") for line in lines)
     page = (tmp_path / "new" / "report.html").read_text()
     assert page.index('id="section-against"') < page.index('id="section-separation-rank"')
     told = json.loads(theodolite(*common, *changed, "--json").out)["against"]
-    assert {change["verdict"] for change in told["changes"]} == {"changed"}
+    assert [change["verdict"] for change in told["changes"]].count("changed") == 1
     refused = theodolite(*common, "--out", tmp_path / "x", "--against", tmp_path)
     assert refused.code == 2
     assert "holds no survey" in refused.err

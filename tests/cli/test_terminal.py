@@ -66,7 +66,7 @@ def test_plain_holds_for_one_command_only(theodolite, monkeypatch):
     plain = theodolite(*shaped, "--plain")
     assert "partition\tleft-right\n" in plain.out
     assert "\x1b" not in plain.out + plain.err
-    assert plain.err.startswith("progress: ")
+    assert plain.err.startswith("progress: after 0 s, estimating: getting ready\n")
     usual = theodolite(*shaped)
     assert "\t" not in usual.out
     assert "\x1b" in usual.err  # a bar

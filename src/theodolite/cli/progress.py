@@ -59,7 +59,9 @@ def progress_bar() -> Iterator[Bar]:
     """A bar that is gone at the end; a line now and then with --plain; nothing where stderr is no terminal."""
     console = terminal(stderr=True)
     if plainly():
-        yield Bar(_Log(console))
+        log = _Log(console)
+        log(0.0, None, "getting ready", None)
+        yield Bar(log)
         return
     if not console.is_terminal:
         yield Bar(lambda done, total, label, left: None)
@@ -86,17 +88,18 @@ class _Drawn:
 
 
 class _Log:
-    """A line at the start, and then at most one every ten seconds."""
+    """A line at the start, another with the first that is known, and then at most one every ten seconds."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock, self._began = console, clock, clock()
         self._last: float | None = None
+        self._told = False  # that a share of the work was
 
     def __call__(self, done: float, total: float | None, label: str, left: float | None) -> None:
         now = self._clock()
-        if self._last is not None and now - self._last < _EVERY:
+        if self._last is not None and (now - self._last < _EVERY and (self._told or not total)):
             return
-        self._last = now
+        self._last, self._told = now, bool(total)
         share = "" if not total else f"{done / total:.0%} "
         self._console.print(f"progress: {share}after {now - self._began:.0f} s, {spoken(left)}: {label}", markup=False)
 

@@ -48,7 +48,7 @@ def theory(advice: Advice) -> Iterator[Line]:
 def _depth_or_width(rated: Rated, regime: Regime) -> str:
     if regime.theorem.startswith("7.1"):
         return (
-            "with fewer than log3 d layers a layer ties inputs together far more strongly than width does (Theorem "
+            "with fewer than log3 d layers depth lets inputs interact far more strongly than width does (Theorem "
             "7.1); from there on the rank grows with the parameters alone (docs/exact-rank.md)."
         )
     assert rated.cap_log3 is not None
