@@ -104,8 +104,8 @@ def jobs(options: argparse.Namespace) -> list[Job]:
                     chosen = formulas[:peers] if method == "pykan" else formulas
                     found += [Job(part, formula.id, noise, method) for formula in chosen]
         elif part == "random":
-            for method in discover_random.METHODS:
-                found += [Job(part, name, -1.0, method) for name in discover_random.names(options.draws)]
+            for name in discover_random.names(options.draws, options.first):
+                found += [Job(part, name, -1.0, method) for method in discover_random.METHODS]
     wanted = options.methods.split(",") if options.methods else None
     return [job for job in found if wanted is None or {job.method, job.method.split()[0]} & set(wanted)]
 
@@ -117,6 +117,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="file of one JSON line a measurement")
     parser.add_argument("--workers", type=int, default=1, help="processes, of one thread each")
     parser.add_argument("--draws", type=int, default=200, help="random trees and functions; half as many DAGs")
+    parser.add_argument("--first", type=int, default=0, help="of the held-out random functions: pass over so many")
     parser.add_argument("--formulas", type=int, default=len(FORMULAS), help="the first so many")
     parser.add_argument("--noise", default="0,0.001,0.01", help="of the target's standard deviation")
     parser.add_argument("--peers", type=int, default=20, help="targets of each part that peers are asked about")

@@ -24,8 +24,8 @@ METHODS = ("theodolite", "theodolite quick", "boosting")
 WORSE = 1.05
 
 
-def names(draws: int) -> list[str]:
-    return [str(HELD_OUT + draw) for draw in range(draws)]
+def names(draws: int, first: int = 0) -> list[str]:
+    return [str(HELD_OUT + first + draw) for draw in range(draws)]
 
 
 def measure(job: Job) -> Row:

@@ -134,9 +134,11 @@ class CallableSource:
         asked = ASKED * len(self._variables)
         needed = CALLS * one + asked * each
         if needed > seconds:
+            by_call = CALLS * one > asked * each
+            pace = f"{one:.2g} s a call" if by_call else f"{each:.2g} s a point"
             raise BadInput(
-                f"the black box takes {max(each, one / len(points)):.2g} s a point and the search asks for about "
-                f"{asked:,}, together {needed:,.0f} s where {seconds:,.0f} s are allowed: make a table of a few "
+                f"the black box takes {pace} and the search asks for about {CALLS if by_call else asked:,}, together "
+                f"{needed:,.0f} s where {seconds:,.0f} s are allowed: make a table of a few "
                 "hundred of its values, or give more --seconds (seconds= in Python)"
             )
 
