@@ -50,7 +50,8 @@ def measure(job: Job) -> Row:
     row = {**about, **taken, "abstained": asked.chosen is None, "error": error, "dense_error": dense}
     row |= {"reason": asked.reason, "held_out_error": asked.model.validation_error, "outcome": "abstained"}
     if asked.chosen is not None:
-        found = judge(truth, asked.chosen.graph, error)
+        own = next(trial.fitted for trial in asked.trials if trial.found is asked.chosen)
+        found = judge(truth, asked.chosen.graph, error_of(own.predict(points)))
         outcome = "exact" if found.exact else "coarser" if found.coarser else "other, nothing that matters"
         row |= {"material": found.material, "outcome": "materially false" if found.material else outcome}
         row["graph"] = asked.chosen.graph.to_json()

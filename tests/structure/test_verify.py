@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from theodolite.graphs import CompositionalGraph, Node
+from theodolite.structure.fit.confirm import Confirmation, Trial
 from theodolite.structure.fit.dependence import dependence, polynomials, products
-from theodolite.structure.fit.verify import doubt
+from theodolite.structure.fit.fitting import Fitted
+from theodolite.structure.fit.verify import doubt, verified
+from theodolite.structure.result import Found
+from theodolite.structure.surrogate.derived import derived_columns, derived_notes
 from theodolite.structure.surrogate.gaussian_process import noise_share
 from theodolite.structure.surrogate.screening import screened
 
@@ -73,6 +77,46 @@ def test_what_only_the_dense_network_knows_speaks_against_the_graph() -> None:
     found = doubt(SUM, x, y, x[:, 2], x[:, 2] + 0.5 * fine, np.random.default_rng(0))
     assert found is not None
     assert "dense network" in found.reason
+
+
+def fitted(graph: CompositionalGraph, error: float) -> Fitted:
+    """As much of a network as the decision looks at."""
+    return Fitted(graph, 1, 1, "tanh", *(np.zeros((1, 1)), np.ones(1), np.zeros(4), np.ones(4), 0.0, 1.0, error))
+
+
+@pytest.mark.parametrize(
+    ("error", "dense_error", "claimed", "predicts"),
+    [
+        (8e-7, 1e-7, True, "dense"),
+        (8e-8, 1e-7, True, "graph"),
+        (5e-6, 1e-7, False, "dense"),  # what it misses may be a part that the dense network knows
+        (2e-3, 1e-3, False, "dense"),
+    ],
+)
+def test_a_graph_that_misses_next_to_nothing_is_claimed_whoever_predicts(
+    error: float, dense_error: float, claimed: bool, predicts: str
+) -> None:
+    dense, own = fitted(CompositionalGraph.dense(NAMES), dense_error), fitted(SUM, error)
+    trial = Trial(Found(SUM, {}, {}), own, error, error / dense_error, (0.1, 10.0), p=0.5, preferred=False)
+    asked = Confirmation(None, dense, dense, "larger", (trial,), "not preferred", 0.0)
+    x, y = draw()
+    found = verified(asked, x, y, np.random.default_rng(0))
+    assert (found.chosen is trial.found) == claimed
+    assert found.model is {"dense": dense, "graph": own}[predicts]
+    assert ("dense network predicts" in found.reason) == (claimed and predicts == "dense")
+
+
+def test_columns_that_others_tell_are_named_with_these() -> None:
+    generator = np.random.default_rng(0)
+    a, b, c = generator.uniform(-1, 1, (3, 400))
+    noisy = a + 0.5 * generator.standard_normal(400)
+    x = np.stack([a, b, c, a * b, noisy, np.exp(c)], axis=1)
+    assert derived_columns(x, generator) == {5: (2,), 3: (0, 1)}
+    notes = derived_notes(x, tuple("abcdef"), generator)
+    assert notes[1] == (
+        "'a' and 'b' predict 'd' (over 99% of its variance): which of them a graph reads is hardly told by data"
+    )
+    assert derived_columns(x[:, :3], generator) == {}
 
 
 def test_a_process_tells_noise_from_a_function() -> None:

@@ -31,6 +31,7 @@ from theodolite.structure.result import Found
 from theodolite.structure.search.interactions import measure_interactions, one_sign, propose, propose_from
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
 from theodolite.structure.search.nesting import turns
+from theodolite.structure.surrogate.derived import derived_notes
 from theodolite.structure.surrogate.effects import HeldOut
 from theodolite.structure.surrogate.networks import Networks, better_folds, logarithm, network_source
 from theodolite.structure.surrogate.screening import screened
@@ -82,6 +83,7 @@ def settle(
         )
         kept = [kept[place] for place in tight]
     names = tuple(variables[place] for place in kept)
+    told = derived_notes(x[:, kept], names, np.random.default_rng(0)) if enough else ()
     candidates: list[Found] = []
     before: dict[str, Any] = {}
     if enough and len(kept) > 1:
@@ -113,7 +115,7 @@ def settle(
     if found.chosen is None and asked.chosen is not None and work.products < TRIAL.products:
         # quick networks may be far above the noise by themselves, whatever their graph
         _, found = weighed([asked.chosen], replace(EFFORTS["standard"], dense_width=None))
-    return replace(found, notes=notes)
+    return replace(found, notes=(*notes, *told))
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.notebook import Shown
+from theodolite.statistics.paired import LEVEL
 
 if TYPE_CHECKING:
     from theodolite.structure.data.coding import Coding
@@ -37,8 +40,9 @@ class Discovery(Shown):
     """The graph that data or a black box shows, the network fitted to it, and what it is worth on data held out.
 
     `abstained`: no graph was preferred to a dense network, or the one that was is in doubt; then `graph` is dense, and
-    `model` the dense network or, where that predicts better, the network of a graph that is not claimed. Errors are
-    mean squared errors over the variance of the target, on rows that nothing was chosen by; None where there is no such
+    `model` the dense network or, where that predicts better, the network of a graph that is not claimed. For a graph
+    whose own network misses next to nothing the dense one may predict, where it is better still. Errors are mean
+    squared errors over the variance of the target, on rows that nothing was chosen by; None where there is no such
     network (a black box that was only asked for its graph).
     """
 
@@ -74,6 +78,16 @@ class Discovery(Shown):
         unseen = np.empty(0) if self.residuals is None else self.residuals
         return Predictor(self.model, coding, self.target, unseen)
 
+    def rows_enough(self, edge: tuple[str, str]) -> int | None:
+        """About how many rows to learn from would make an edge in doubt sure (95 %), were its effect as it seems; None
+        where it is sure, nothing speaks for it, or its confidence is not of a table."""
+        rows, sure = self.details.get("rows"), self.confidence.get(edge)
+        if self.mode != "data" or not isinstance(rows, Mapping) or sure is None or not 0 < sure < 1 - LEVEL:
+            return None
+        tests = max(1, len(self.pairs))
+        seen, needed = (float(stats.norm.isf(level / tests)) for level in (1 - sure, LEVEL))
+        return math.ceil(rows["train"] * (needed / seen) ** 2) if seen > 0 else None
+
     def to_json(self) -> dict[str, Any]:
         return {
             "target": self.target,
@@ -84,7 +98,10 @@ class Discovery(Shown):
             "test_error": self.test_error,
             "dense_test_error": self.dense_test_error,
             "boosting_test_error": self.boosting_test_error,
-            "edges": [{"from": a, "to": b, "confidence": self.confidence.get((a, b))} for a, b in self.graph.edges],
+            "edges": [
+                {"from": a, "to": b, "confidence": self.confidence.get((a, b)), "rows_enough": self.rows_enough((a, b))}
+                for a, b in self.graph.edges
+            ],
             "pairs": [
                 {"variables": [a, b], "score": score}
                 for (a, b), score in sorted(self.pairs.items(), key=lambda item: -item[1])

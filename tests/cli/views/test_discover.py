@@ -20,6 +20,7 @@ from theodolite.structure.explain.effects import Effect
 from theodolite.structure.explain.explanation import Explained, Explanation
 from theodolite.structure.explain.formulas import Formula
 from theodolite.structure.explain.importance import Importance
+from theodolite.structure.fit.fitting import Fitted
 from theodolite.structure.result import Discovery
 
 GRAPH = CompositionalGraph(
@@ -116,9 +117,18 @@ def test_the_verdict_comes_first_and_says_what_was_gained(found: Discovery) -> N
     assert "20 times lower than a dense one" in " ".join(printed.split())
     assert re.search(r"network of the graph +0\.002 +0\.001 to 0\.004\n", printed)
     assert re.search(r"gradient boosting +0\.3 +–\n", printed)
-    assert "Doubtful edges: <b>x2</b> → h1 62%" in printed
+    # √(800 / n) of Φ⁻¹(1 − .05/2) against Φ⁻¹(1 − .38/2): two pairs were tested
+    assert "Doubtful edges: <b>x2</b> → h1 62% (sure with about 4,000 rows)" in " ".join(printed.split())
     assert "was left out." in printed
     assert all(len(line) <= 80 for line in printed.splitlines())
+
+
+def test_a_dense_network_that_predicts_for_a_claimed_graph_is_not_called_its_network(found: Discovery) -> None:
+    dense = CompositionalGraph.dense(GRAPH.variables)
+    model = Fitted(dense, 1, 1, "tanh", *(np.zeros((1, 1)), np.ones(1), np.zeros(4), np.ones(4), 0.0, 1.0, 0.04))
+    told = replace(found, model=model, test_error=found.dense_test_error)
+    assert [one.name for one in errors(told)] == ["dense network", "gradient boosting"]
+    assert "times lower" not in verdict(told)[1]
 
 
 def test_an_abstention_shows_no_graph_and_no_gain(found: Discovery) -> None:

@@ -85,7 +85,8 @@ def print_discovery(console: Console, found: Discovery) -> None:
     doubtful = [(a, b, c) for (a, b), c in found.confidence.items() if c < WEAK and not found.abstained]
     if doubtful:
         shown = sorted(doubtful, key=lambda edge: edge[2])
-        edges = ", ".join(f"{a} → {b} {c:.0%}" for a, b, c in shown[:8]) + (", …" if len(shown) > 8 else "")
+        edges = ", ".join(f"{a} → {b} {c:.0%}{_enough(found, a, b)}" for a, b, c in shown[:8])
+        edges += ", …" if len(shown) > 8 else ""
         console.print(Text.assemble(("Doubtful edges: ", "bold"), edges))
     for note in found.details.get("notes", ()):
         console.print(Text.assemble(("Note: ", "bold"), _sentence(note)))
@@ -93,8 +94,9 @@ def print_discovery(console: Console, found: Discovery) -> None:
 
 def errors(found: Discovery) -> list[ShownError]:
     """The errors that are known, on one logarithmic axis."""
-    dense = found.abstained and (found.model is None or found.model.graph.is_dense)
-    model = "network of a graph that is not claimed" if found.abstained else "network of the graph"
+    other = found.model is not None and found.model.graph != found.graph
+    dense = (other or found.abstained) and (found.model is None or found.model.graph.is_dense)
+    model = "network of a graph that is not claimed" if found.abstained or other else "network of the graph"
     named = {
         "graph": (model, "the network that is returned", found.test_error),
         "dense": ("dense network", "reads every variable at once", found.dense_test_error),
@@ -147,6 +149,7 @@ def discovery_page(found: Discovery, command: str = "", provenance: Mapping[str,
         errors=errors(found),
         ticks=ticks(found),
         edges=_edges(found),
+        enough=lambda a, b: _enough(found, a, b),
         pairs=sorted(found.pairs.items(), key=lambda item: -item[1])[:_PAIRS],
         all_pairs=len(found.pairs),
         candidates=_candidates(found),
@@ -183,6 +186,11 @@ def _subtitle(found: Discovery) -> str:
     text = f"{found.mode} · {count} variables" + (f", {used} of them used" if used < count else "")
     rows = found.details.get("rows")
     return f"{text} · {rows['train']:,} rows to learn from, {rows['test']:,} to test on" if rows else text
+
+
+def _enough(found: Discovery, a: str, b: str) -> str:
+    rows = found.rows_enough((a, b))
+    return "" if rows is None else f" (sure with about {float(f'{rows:.2g}'):,.0f} rows)"
 
 
 def _edges(found: Discovery) -> list[tuple[str, str, float | None]]:

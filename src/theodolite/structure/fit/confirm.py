@@ -61,7 +61,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """`chosen` is None where it abstained; then `model` is `dense`. Every model has learnt from all the rows."""
+    """`chosen` is None where it abstained; then `model`, which predicts, is `dense` or one that is better. Every model
+    has learnt from all the rows."""
 
     chosen: Found | None
     model: Fitted
