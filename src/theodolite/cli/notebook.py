@@ -216,16 +216,19 @@ def _tables(entries: Any) -> Iterator[str]:
 
 def _sections(result: Any) -> Iterator[str]:
     for section in result.sections:
-        yield from _drawn(section.summary.charts)
+        yield from _drawn([*section.summary.charts, *section.summary.figures])
+
+
+def _valleys(found: Any) -> Iterator[str]:
+    from theodolite.cli.views.scale import valleys
+
+    yield from _drawn([valleys(found)] if found.valleys else [])
 
 
 def _drawn(pictures: Sequence[Any]) -> Iterator[str]:
-    from theodolite.report import Chart
-    from theodolite.report.svg.chart import chart_svg
-    from theodolite.report.svg.multiples import multiples_svg
+    from theodolite.report.svg.picture import picture_svg
 
-    for one in pictures:
-        yield chart_svg(one, alone=True) if isinstance(one, Chart) else multiples_svg(one, alone=True)
+    yield from map(picture_svg, pictures)
 
 
 # By the name of a result's class, or by what entries are `of`: how it is printed and which pictures it has.
@@ -244,7 +247,7 @@ _VIEWS: dict[str, tuple[Callable[[Any], None], Callable[[Any], Iterator[str]]]] 
     "degrees": (_degrees, _degree_plot),
     "Discovery": (_discovery, _graph),
     "Predictions": (_predictions, _nothing),
-    "Scaling": (_scaling, _nothing),
+    "Scaling": (_scaling, _valleys),
     "Survey": (_survey, _sections),
     "nets": (_nets, _nothing),
     "tasks": (_tasks, _nothing),

@@ -75,7 +75,7 @@ def page(found: Scaling, provenance: Mapping[str, str]) -> str:
     summary = Summary(
         headline=_headline(found),
         tables=[_table(found)],
-        figures=[_valleys(found), *_boundary(found), _learning(found)],
+        figures=[valleys(found), *_boundary(found), _learning(found)],
         notes=[
             *(f"{v.size:,} parameters. {said(v)}" for v in found.valleys),
             line_said(found),
@@ -134,7 +134,7 @@ def _table(found: Scaling) -> Table:
     return Table("Every shape", columns, rows)
 
 
-def _valleys(found: Scaling) -> Figure:
+def valleys(found: Scaling) -> Figure:
     panels = []
     for valley in found.valleys:
         intervals = [mean_interval(p.bits) or (p.mean, p.mean) for p in valley.points]

@@ -15,7 +15,8 @@ from rich.text import Text
 from theodolite.report.answer import MARKS, Answer, ability, agreement, differences, short_names, tally
 from theodolite.report.numbers import format_value
 
-_MOST_LINES = 16
+_MOST_LINES = 16  # of a card, unless the terminal is wide
+_WIDE = 120
 _GAP = 2
 _STYLES = {"yes": "green", "no": "red", "partly": "yellow", "unlearnt": "cyan", "unknown": "dim", "failed": "magenta"}
 # Letters that question, measurement and theory keep while room can be found elsewhere, and before one is left out.
@@ -31,12 +32,14 @@ def print_cards(
     """A card of at most sixteen answers per net, then how many predictions agree and which do not.
 
     `nets` gives the order; `facts` maps a net to a few values shown under its name, such as its parameters. Where the
-    terminal is narrow, what was measured and what theory says go on below: no number is cut.
+    terminal is narrow, what was measured and what theory says go on below: no number is cut. A wide one shows every
+    answer, and what others published where there is room for it.
     """
     names = list(dict.fromkeys([*nets, *(answer.net for answer in answers)]))
     widths = _widths(answers, console.width)
     if answers and widths[2]:
-        console.print(_row(("", "", "measured", "theory" if widths[3] else "", ""), ("dim",) * 5, widths), crop=False)
+        heads = ("", "", "measured", "theory" if widths[3] else "", "", "published" if widths[5] else "")
+        console.print(_row(heads, ("dim",) * 6, widths), crop=False)
     for name in names:
         given = list({answer.question: answer for answer in answers if answer.net == name}.values())
         for line in _card(name, given, (facts or {}).get(name, {}), widths, console.width):
@@ -48,15 +51,15 @@ def print_cards(
 def _card(
     name: str, answers: Sequence[Answer], facts: Mapping[str, Any], widths: Sequence[int], width: int
 ) -> list[Text]:
-    lines = [Text(_cut(name, width), style="bold")]
+    lines = [Text(line, style="bold") for line in _folded(name, width)]
     if facts:
         summary = ", ".join(f"{key} {format_value(value)}" for key, value in facts.items())
-        lines.append(Text(_cut(f"  {summary}", width), style="dim"))
+        lines += _indented(summary, width)
     if not answers:
-        return [*lines, Text(_cut("  not measured", width))]
+        return [*lines, *_indented("not measured", width)]
     room = _MOST_LINES - len(lines)
     shown = list(answers)
-    if len(shown) > room:  # what differs from theory or failed is kept first
+    if len(shown) > room and width < _WIDE:  # what differs from theory or failed is kept first
         urgent = [answer for answer in shown if answer.agrees is False or answer.standing == "failed"]
         chosen = [*urgent, *(answer for answer in shown if answer not in urgent)][: room - 1]
         shown = [answer for answer in shown if answer in chosen]
@@ -64,8 +67,12 @@ def _card(
     if left := [answer for answer in answers if answer not in shown]:
         counts = {word: sum(answer.standing == key for answer in left) for key, (_, word) in MARKS.items()}
         summary = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        lines.append(Text(_cut(f"  {len(left)} more in the report: {summary}", width), style="dim"))
+        lines += _indented(f"{len(left)} more in the report: {summary}", width)
     return lines
+
+
+def _indented(text: str, width: int) -> list[Text]:
+    return [Text(f"  {line}", style="dim") for line in _folded(text, width - 2)]
 
 
 def _lines(answer: Answer, widths: Sequence[int]) -> list[Text]:
@@ -79,9 +86,10 @@ def _lines(answer: Answer, widths: Sequence[int]) -> list[Text]:
         [_cut(answer.text, widths[2])] if failed else _folded(answer.text, widths[2]),
         _folded(answer.predicted, widths[3]),
         [_agreed(answer, widths[4])],
+        _folded(answer.published, widths[5]),
     )
     agreed = "bold red" if answer.agrees is False else "dim"
-    styles = (_STYLES[answer.standing], "", "", "dim", agreed)
+    styles = (_STYLES[answer.standing], "", "", "dim", agreed, "dim")
     return [_row(texts, styles, widths) for texts in zip_longest(*columns, fillvalue="")]
 
 
@@ -100,7 +108,8 @@ def _row(texts: Sequence[str], styles: Sequence[str], widths: Sequence[int]) -> 
 
 
 def _widths(answers: Sequence[Answer], width: int) -> list[int]:
-    """Of mark, question, measurement, theory and agreement, shared by all cards; 0 leaves a column out."""
+    """Of mark, question, measurement, theory, agreement and what was published, shared by all cards; 0 leaves a column
+    out."""
 
     def longest(texts: list[str]) -> int:
         return max((cell_len(text) for text in texts), default=0)
@@ -133,7 +142,9 @@ def _widths(answers: Sequence[Answer], width: int) -> list[int]:
     for i in range(3):  # what a column left out has freed
         if texts[i]:
             texts[i] += max(min(left(), whole[i] - texts[i]), 0)
-    return [marks, *texts, agreed]
+    published = longest(["published", *(a.published for a in answers if a.published)])
+    shown = any(a.published for a in answers) and left() >= published + _GAP
+    return [marks, *texts, agreed, published if shown else 0]
 
 
 def _said(answer: Answer) -> str:
