@@ -28,6 +28,10 @@ def survey(
         str, Option(help="quick (under 3 minutes on 2 cores), standard (under 30) or full (for a GPU).")
     ] = "quick",
     arg: Arguments = None,
+    weights: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Weights of the one net named: measured built anew and with these; not trained."),
+    ] = None,
     params: Annotated[
         str | None, Option(help="Parameters of built-in nets, such as 64k; as many as your net's otherwise.")
     ] = None,
@@ -68,6 +72,7 @@ def survey(
             nets or (),
             cast("Preset", preset),
             args=parse_arguments(arg),
+            weights=weights,
             params=params,
             alone=alone,
             only=[name.strip() for name in only.split(",")] if only else (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -53,6 +53,13 @@ class Blueprint:
         if self.calling is not None:
             self.calling.attach(module)
         return module
+
+
+@runtime_checkable
+class Planned(Protocol):
+    """What says itself what it is built from, as a net with the weights of a file does."""
+
+    def plan(self, **shape: Any) -> Blueprint: ...
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from torch import nn
 
 from theodolite.errors import BadInput
 from theodolite.nets.blueprint import Blueprint as Blueprint
+from theodolite.nets.blueprint import Planned
 from theodolite.nets.blueprint import seeded as seeded
 from theodolite.nets.contract import LISTS, canonical_arguments, nets, number_list
 from theodolite.nets.from_file import is_file, named_in_file
@@ -60,6 +61,8 @@ def load(net: str | nn.Module | Callable[..., Any], seed: int = 0, **shape: Any)
 def blueprint(net: str | nn.Module | Callable[..., Any], **shape: Any) -> Blueprint:
     """What `load` would build, not built yet: the factory, its arguments resolved and checked, the input's shape."""
     given = {name: value for name, value in shape.items() if value is not None}
+    if isinstance(net, Planned):
+        return net.plan(**given)
     if not isinstance(net, str):
         return own_blueprint(net, getattr(net, "__name__", type(net).__name__), given)
     if is_hugging_face(net):

@@ -85,7 +85,7 @@ def fitting(name: str, module: nn.Module, tensors: Mapping[str, Tensor], path: s
     """The tensors by the module's own names: without what a wrapper put before them, and tied ones twice. Those of
     another net or shape are refused."""
     expected = dict(module.state_dict())
-    named = _renamed(tensors, expected)
+    named = renamed(tensors, expected)
     shared = {n: t.data_ptr() for n, t in expected.items() if t.numel()}
     for missing in [n for n in expected if n not in named]:
         twin = next((n for n in named if n in shared and shared[n] == shared.get(missing)), None)
@@ -100,7 +100,8 @@ def fitting(name: str, module: nn.Module, tensors: Mapping[str, Tensor], path: s
     return named
 
 
-def _renamed(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def renamed(tensors: Mapping[str, Tensor], expected: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Without what a wrapper put before the names that are expected."""
     if tensors.keys() & expected.keys():
         return dict(tensors)
     for prefix in _PREFIXES:

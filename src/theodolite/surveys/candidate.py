@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from theodolite.bench.plan import Net
+import torch
+
+from theodolite.bench.plan import Net, location
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.instruments.rank.separation import separation_rank
 from theodolite.measurement import canonical
 from theodolite.nets import fingerprint
+from theodolite.nets.checkpoint import Checkpoint
 from theodolite.nets.contract import nets
 from theodolite.nets.load import blueprint, load
 from theodolite.nets.reading import Kind, kind_of
@@ -37,7 +41,14 @@ class Candidate:
     def spelt(self) -> str:
         """How it is written on the command line."""
         arguments = "".join(f" --arg {name}={value}" for name, value in self.given.items())
+        if isinstance(self.net, Checkpoint):
+            return f"{self.net.net} --weights {self.net.file}"
         return f"{self.net if isinstance(self.net, str) else self.name}{arguments}"
+
+    @property
+    def built(self) -> bool:
+        """It has one set of weights, and is not trained anew."""
+        return isinstance(self.net, torch.nn.Module | Checkpoint)
 
     @property
     def registered(self) -> bool:
@@ -100,6 +111,14 @@ def candidate(net: Net, given: Mapping[str, Any] | None = None) -> Candidate:
         return Candidate(net, plan.name, entry.kind, entry.polynomial, entry.version, source, given)
     kind = kind_of(net, given)
     return Candidate(net, plan.name, kind, _polynomial(net, kind, given), plan.version, source, given)
+
+
+def before_and_after(net: Net, weights: str | Path, given: Mapping[str, Any] | None = None) -> tuple[Candidate, ...]:
+    """One net as it is built anew, and with the weights of a file."""
+    named = location(net)
+    pair = [Checkpoint(named, str(Path(weights).resolve()), dict(given or {}), trained) for trained in (False, True)]
+    kind = kind_of(pair[0], {})
+    return tuple(Candidate(one, one.name, kind, polynomial=False, source=one.source) for one in pair)
 
 
 def candidates(

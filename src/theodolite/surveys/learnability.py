@@ -110,6 +110,7 @@ _COLUMNS = (
 class LearnabilitySection(Section):
     id = "learnability"
     title = "Learnability and length generalisation"
+    trains = True
 
     def applies(self, net: Candidate, /) -> str | None:
         fitting = any(make_task(name, {}).spec.kind == net.kind for name in tasks)

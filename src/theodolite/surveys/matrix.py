@@ -97,6 +97,7 @@ _MEANING = (
 class MatrixSection(Section):
     id = "matrix"
     title = "Expressivity, gradient signal, learnability"
+    trains = True
 
     def applies(self, net: Candidate, /) -> str | None:
         if net.polynomial and net.registered:

@@ -15,7 +15,7 @@ from theodolite.errors import BadInput, NotApplicable, TheodoliteError
 from theodolite.files import refuse_foreign
 from theodolite.lab.campaign import Listener
 from theodolite.lab.cell import Cell, Row
-from theodolite.lab.engines.by_name import Cluster
+from theodolite.lab.engines.by_name import HERE, Cluster
 from theodolite.lab.run_cells import place
 from theodolite.lab.running import Running
 from theodolite.lab.work import Context
@@ -27,7 +27,7 @@ from theodolite.report import Answer, Summary
 from theodolite.surveys import saved
 from theodolite.surveys.against import Against, refuse_unpaired
 from theodolite.surveys.against import against as compare
-from theodolite.surveys.candidate import Candidate, candidates
+from theodolite.surveys.candidate import Candidate, before_and_after, candidates
 from theodolite.surveys.conclusions import conclusions
 from theodolite.surveys.progress import Progress
 from theodolite.surveys.saved import Saved
@@ -103,6 +103,7 @@ def survey(
     preset: Preset = "quick",
     *,
     args: Mapping[str, Any] | None = None,
+    weights: str | Path | None = None,
     params: int | str | None = None,
     alone: bool = False,
     only: Sequence[str] = (),
@@ -122,6 +123,8 @@ def survey(
             trained where "all" is
         preset: quick, standard or full
         args: arguments of the nets that were named
+        weights: a file of weights (safetensors, or torch.save's) of the one net that is named: it is measured as it is
+            built anew and with these, and trained no further
         params: of built-in nets; by default as many as the user's net at the same task, or the preset's number
         alone: do not compare a user's net with built-in ones
         only: sections to run, all of them without it
@@ -149,22 +152,26 @@ def survey(
     if out is not None:
         refuse_foreign(out)
     earlier = None if against is None else saved.read(against)
-    chosen = candidates(_expanded(named), DEFAULT, args, budget, BUDGET[preset], alone)
+    if weights is None:
+        chosen = candidates(_expanded(named), DEFAULT, args, budget, BUDGET[preset], alone)
+    else:
+        _check_weights(named, params, engine)
+        chosen = before_and_after(named[0], weights, args)
     if earlier is not None:
         refuse_unpaired(str(against), earlier.nets, [one.name for one in chosen])
     wanted = {name: sections[name] for name in only or sections}
     skipped, planned = _plan(chosen, preset, wanted)
-    weights = {cell.key: one.section.seconds(cell) for one in planned for cell in one.cells}
-    cells = sorted((cell for one in planned for cell in one.cells), key=lambda cell: -weights[cell.key])
+    costs = {cell.key: one.section.seconds(cell) for one in planned for cell in one.cells}
+    cells = sorted((cell for one in planned for cell in one.cells), key=lambda cell: -costs[cell.key])
     locations = {place(one.named()): location(one.net) for one in chosen}
     locations |= claim_locations(decided(preset)) if "claims" in wanted else {}
     titles = {cell.key: one.section.title for one in planned for cell in one.cells}
     progress = Progress(listener or Listener(), titles)
     with running.open() as store:
         context = Context(checkpoints=store.checkpoints.resolve(), locations=locations)
-        progress.begin(sum(weights.values()), store.finished(weights))
-        outcome = running.run(cells, store, context, listener=progress.heard(), weigh=lambda cell: weights[cell.key])
-    command = _command(named, preset, args, params, alone, only, device)
+        progress.begin(sum(costs.values()), store.finished(costs))
+        outcome = running.run(cells, store, context, listener=progress.heard(), weigh=lambda cell: costs[cell.key])
+    command = _command(named, preset, args, params, alone, only, device, weights)
     spelt = {one.name: one.spelt for one in chosen}
     shapes = {one.name: shape for one in chosen if (shape := _shape(one))}
     results = []
@@ -179,7 +186,7 @@ def survey(
         sections=tuple(results),
         not_applicable=skipped,
         reused=outcome.reused,
-        asked=len(weights),
+        asked=len(costs),
         seconds=time.perf_counter() - started,
         command=command,
     )
@@ -187,6 +194,15 @@ def survey(
     if out is not None and results:
         saved.write(out, kept)
     return found if earlier is None else replace(found, against=compare(str(against), earlier, kept))
+
+
+def _check_weights(named: Sequence[Net], params: object, engine: str) -> None:
+    if len(named) != 1 or named[0] == ALL:
+        raise BadInput(f"weights are of one net and {len(named)} are named: name that net alone")
+    if params is not None:
+        raise BadInput("weights have a size already: give --weights or --params, not both")
+    if engine not in HERE:
+        raise BadInput(f"weights are read on this machine, and the engine is {engine}: use local")
 
 
 def _expanded(named: Sequence[Net]) -> list[Net]:
@@ -214,7 +230,7 @@ def _plan(
         refused: list[Row] = []
         troubles: dict[str, str] = {}
         for net in chosen if section.of_nets else (None,):
-            reason = section.applies(net) if net is not None else None
+            reason = _why_not(section, net) if net is not None else None
             if reason is not None:
                 skipped[f"{section.title}: {reason}"] = None
                 continue
@@ -233,6 +249,12 @@ def _plan(
     return tuple(skipped), planned
 
 
+def _why_not(section: Section, net: Candidate) -> str | None:
+    if section.trains and net.built:
+        return f"'{net.name}' has one set of weights; learn --weights trains on from those of a file"
+    return section.applies(net)
+
+
 def _command(
     named: Sequence[Net],
     preset: str,
@@ -241,10 +263,12 @@ def _command(
     alone: bool,
     only: Sequence[str],
     device: str,
+    weights: str | Path | None,
 ) -> str:
     words = [net if isinstance(net, str) else getattr(net, "__name__", type(net).__name__) for net in named]
     for name, value in (args or {}).items():
         words += ["--arg", f"{name}={value}"]
+    words += [] if weights is None else ["--weights", str(weights)]
     words += [] if params is None else ["--params", str(params)]
     words += ["--alone"] if alone else []
     words += ["--only", ",".join(only)] if only else []

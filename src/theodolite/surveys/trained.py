@@ -55,6 +55,7 @@ _CURVES = {"ε-rank": "rank", "sensitivity at 64 tokens": "far", "state used": "
 class TrainedSection(Section):
     id = "trained"
     title = "Before and after training"
+    trains = True
 
     def applies(self, net: Candidate, /) -> str | None:
         return f"'{net.name}' is a polynomial, which is not trained here" if net.polynomial and net.registered else None

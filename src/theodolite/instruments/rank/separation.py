@@ -15,10 +15,12 @@ from theodolite.instruments.rank.epsilon import Inputs, Reference, epsilon_rank
 from theodolite.instruments.rank.exact import Progress, Repeat, exact_rank
 from theodolite.instruments.rank.grid import grid_rank
 from theodolite.instruments.rank.result import RankResult
-from theodolite.nets.load import blueprint, load
+from theodolite.nets.checkpoint import Checkpoint, sizes_in
+from theodolite.nets.contract import nets
+from theodolite.nets.load import Subject, blueprint, load
 from theodolite.nets.own_net import SIZES
 from theodolite.nets.reading import kind_of
-from theodolite.nets.weights import load_weights
+from theodolite.nets.weights import load_weights, read_checkpoint
 from theodolite.partition import Partition
 
 Mode = Literal["exact", "epsilon", "grid"]
@@ -84,9 +86,7 @@ def separation_rank(
         raise BadInput(f"weights '{weights}' are unknown: use drawn, own or the path of a file of weights")
     if not 0 <= seed < 1 << 63:
         raise BadInput(f"seed {seed} is not between 0 and 2^63 - 1")
-    subject = load(net, seed=seed, **_with_tokens(net, shape))
-    if named:
-        load_weights(subject.name, subject.module, str(weights))
+    subject = _subject(net, seed, shape, str(weights) if named else None)
     own = named or weights == "own"
     if mode == "epsilon":
         if weights == "drawn":
@@ -129,7 +129,20 @@ def separation_rank(
     return replace(result, certificate=kept[-1]) if kept else result
 
 
-def _with_tokens(net: str | nn.Module | Callable[..., Any], shape: dict[str, Any]) -> dict[str, Any]:
+def _subject(net: Any, seed: int, shape: dict[str, Any], weights: str | None) -> Subject:
+    """The net, with the weights of a file where one is given; their sizes are read off them."""
+    if weights is None:
+        return load(net, seed=seed, **_with_tokens(net, shape))
+    if isinstance(net, str) and net in nets:  # what theory says of it stays known
+        subject = load(net, seed=seed, **shape, **sizes_in(net, read_checkpoint(weights)[0], shape))
+        load_weights(subject.name, subject.module, weights)
+        return subject
+    given = {name: value for name, value in shape.items() if name != "tokens"}
+    checkpoint = Checkpoint(net, weights, given)
+    return load(checkpoint, **_with_tokens(checkpoint, {k: v for k, v in shape.items() if k == "tokens"}))
+
+
+def _with_tokens(net: Any, shape: dict[str, Any]) -> dict[str, Any]:
     """The shape, with tokens where a user's net is seen to read them and was given none."""
     plan = blueprint(net, **shape)
     if plan.registered or plan.kind == "sequence":

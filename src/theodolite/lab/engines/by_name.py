@@ -14,6 +14,7 @@ from theodolite.device import resolve_device, threads_each
 from theodolite.errors import BadInput
 from theodolite.lab.engines.pool import Engine, Here, Pool
 from theodolite.lab.engines.streams import Streams
+from theodolite.nets.checkpoint import Checkpoint
 from theodolite.registry import unknown
 
 logger = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ def make_engine(
         if not device.startswith("cuda"):
             logger.warning("on a CPU --engine streams takes turns and gains nothing: use --engine local")
         return Streams(workers or _STREAMS)
-    if any(not isinstance(net, str) for net in locations.values()):
+    if any(not isinstance(net.net if isinstance(net, Checkpoint) else net, str) for net in locations.values()):
         raise BadInput("a net given as an object cannot be sent to other processes: leave out workers, or use a file")
     if name == "local":
         assert workers is not None
