@@ -250,7 +250,7 @@ def _plan(
 
 
 def _why_not(section: Section, net: Candidate) -> str | None:
-    if section.trains and net.built:
+    if getattr(section, "trains", False) and net.built:
         return f"'{net.name}' has one set of weights; learn --weights trains on from those of a file"
     return section.applies(net)
 

@@ -32,13 +32,12 @@ class Section(Protocol):
     """An instrument joins the survey by registering one of these in `sections`.
 
     One that is about theory and not about nets has `of_nets` false: it is planned once, without a net. One that trains
-    nets from the start (`trains`) has no use for a net with one set of weights.
+    nets from the start has an attribute `trains`, true: it has no use for a net with one set of weights.
     """
 
     id: str
     title: str
     of_nets: bool = True
-    trains: bool = False
 
     def applies(self, _net: Candidate, /) -> str | None:
         """None if the section can measure this net, otherwise the reason why not, as one clause."""
