@@ -1,44 +1,17 @@
 import pytest
 
 from theodolite.report import Answer
-from theodolite.report.answer import MARKS, agreement, gather, own, sentence, short_names, short_value, tally
+from theodolite.report.answer import MARKS, agreement, gather, own, short_names, short_value, tally
 
 
 def asked(question: str, standing: str, agrees: bool | None = None, ability: str = "", net: str = "lstm") -> Answer:
     return Answer(net, question, standing, "measured", "theory", agrees, ability)  # type: ignore[arg-type]
 
 
-def test_a_sentence_says_yes_partly_and_no_and_how_theory_fared() -> None:
-    answers = [
-        asked("Can it learn copying?", "yes", True),
-        asked("Can it learn recall?", "yes", True),
-        asked("Does its rank grow?", "yes", None, "grow its rank"),
-        asked("Can it learn parity?", "no", False),
-        asked("Can it learn sorting?", "no"),
-        asked("Can it count?", "partly"),
-        asked("Can it add?", "unknown"),
-        asked("Can it sing?", "failed"),
-        asked("How wide is its state?", "no"),
-    ]
-    assert sentence(answers) == (
-        "yes: learn copying, learn recall and grow its rank; partly: count; no: learn parity, learn sorting and How "
-        "wide is its state?; one not known; one not measured, since an instrument failed; 2 of 3 predictions agree."
-    )
-
-
-def test_a_sentence_with_twenty_abilities_stays_short() -> None:
-    told = sentence([asked(f"Can it learn task{i}?", "yes") for i in range(20)])
-    assert "task7" in told
-    assert "task8" not in told
-    assert "12 more" in told
-
-
 def test_silence_is_not_called_agreement() -> None:
     assert tally([asked("Can it add?", "yes")]) == ""
-    assert sentence([asked("Can it add?", "yes")]) == "yes: add."
-    assert tally([asked("Can it add?", "yes", True)]) == "the one prediction agrees"
-    assert tally([asked("Can it add?", "no", False)]) == "the one prediction differs"
-    assert sentence([]) == "was asked nothing."
+    assert tally([asked("Can it add?", "yes", True)]) == "the one prediction of theory agrees"
+    assert tally([asked("Can it add?", "no", False)]) == "the one prediction of theory differs"
     assert [agreement(value) for value in (True, False, None)] == ["✓ agrees", "✗ differs", "–"]
 
 

@@ -90,7 +90,7 @@ def test_disagreements_and_failures_are_spelt_out_below_the_cards() -> None:
     text = " ".join(printed(ANSWERS, 46).split())
     predicted = [answer for answer in ANSWERS if answer.agrees is not None]
     agreed = sum(answer.agrees is True for answer in predicted)
-    assert f"{agreed} of {len(predicted)} predictions agree" in text
+    assert f"{agreed} of {len(predicted)} predictions of theory agree" in text
     wrong = [answer for answer in ANSWERS if answer.agrees is False]
     assert len(wrong) == 3
     for answer in wrong:

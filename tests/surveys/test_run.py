@@ -73,10 +73,10 @@ def test_a_second_run_measures_nothing_and_answers_the_same(tmp_path):
     assert [s.id for s in first.sections] == [
         "leakage",
         "sensitivity",
+        "cost",
         "spectrum",
         "separation-rank",
         "symmetry",
-        "cost",
     ]
     learning, matrix, trained = first.not_applicable
     assert learning.startswith(

@@ -19,7 +19,6 @@ MARKS: Mapping[Standing, tuple[str, str]] = {
     "unknown": ("?", "not known"),
     "failed": ("!", "failed"),
 }
-_MOST_NAMED = 8  # items of one list in a sentence
 _SHORT = 24  # letters of a measurement that fit a small cell
 
 
@@ -80,8 +79,8 @@ def tally(answers: Iterable[Answer]) -> str:
     if not marks:
         return ""
     if len(marks) == 1:
-        return f"the one prediction {'agrees' if marks[0] else 'differs'}"
-    return f"{sum(marks)} of {len(marks)} predictions agree"
+        return f"the one prediction of theory {'agrees' if marks[0] else 'differs'}"
+    return f"{sum(marks)} of {len(marks)} predictions of theory agree"
 
 
 def differences(answers: Iterable[Answer], names: Mapping[str, str]) -> list[str]:
@@ -91,26 +90,6 @@ def differences(answers: Iterable[Answer], names: Mapping[str, str]) -> list[str
         for one in answers
         if one.agrees is False
     ]
-
-
-def sentence(answers: Sequence[Answer]) -> str:
-    """What stands beside a net's name: `yes: copying and recall; no: parity; 9 of 10 predictions agree.`"""
-    clauses = [
-        f"{MARKS[standing][1]}: {_listed([ability(one) for one in answers if one.standing == standing])}"
-        for standing in ("yes", "partly", "no")
-        if any(one.standing == standing for one in answers)
-    ]
-    for standing, words in (
-        ("unlearnt", "not learnt in these steps"),
-        ("unknown", "not known"),
-        ("failed", "not measured, since an instrument failed"),
-    ):
-        if count := sum(answer.standing == standing for answer in answers):
-            clauses.append(f"{_number(count)} {words}")
-    clauses += [words] if (words := tally(answers)) else []
-    if answers and all(answer.standing == "failed" for answer in answers):
-        return "could not be measured by any instrument."
-    return "; ".join(clauses) + "." if clauses else "was asked nothing."
 
 
 def short_names(nets: Sequence[str]) -> dict[str, str]:
@@ -139,16 +118,3 @@ def short_value(answer: Answer) -> str:
         return answer.value
     found = re.split(r" \(|[,;:] ", answer.text)[0]
     return found if len(found) <= _SHORT and (found == answer.text or re.search(r"\d", found)) else ""
-
-
-def _listed(items: Sequence[str]) -> str:
-    words = [*items[:_MOST_NAMED], *([f"{len(items) - _MOST_NAMED} more"] if len(items) > _MOST_NAMED else [])]
-    return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else "".join(words)
-
-
-def _number(count: int) -> str:
-    return (
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")[count - 1]
-        if count < 10
-        else f"{count}"
-    )

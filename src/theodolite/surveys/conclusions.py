@@ -42,15 +42,21 @@ def _learning(answers: Sequence[Answer], names: Mapping[str, str]) -> str:
     order = sorted(counts, key=lambda net: counts[net], reverse=True)
     best = order[0]
     reliably = [_task(one) for one in found[best].values() if one.standing == "yes"]
-    beyond = ", longer inputs than in training included" if any(" longer " in one.text for one in most.values()) else ""
-    listed = f" ({_listed(reliably)})" if reliably else ""
-    rest = [f"{names[net]} {counts[net][0]} and {counts[net][1]}" for net in order[1 : 1 + _MOST]]
-    others = f"; {', '.join(rest)}" if rest else ""
-    first, second = counts[best]
-    return (
-        f"In training as short as this, {names[best]} learns {first} of {len(most)} tasks in every run{beyond}"
-        f"{listed}, and {second} in part{others}."
+    beyond = (
+        ", also on longer inputs than any in training" if any(" longer " in one.text for one in most.values()) else ""
     )
+    listed = f" ({_listed(reliably)})" if reliably else ""
+    rest = [f"{names[net]} {_counted(*counts[net])}" for net in order[1 : 1 + _MOST]]
+    first, second = counts[best]
+    learnt = f"{first or 'none'} of {len(most)} tasks in every run{beyond}{listed}"
+    partly = f", and {second} in part" if second else ""
+    return (
+        f"In training as short as this, {names[best]} learns {learnt}{partly}{''.join(f'; {each}' for each in rest)}."
+    )
+
+
+def _counted(reliably: int, partly: int) -> str:
+    return f"{reliably or 'none'}" + (f", and {partly} in part" if partly else "")
 
 
 def _task(answer: Answer) -> str:

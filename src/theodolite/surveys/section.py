@@ -65,11 +65,11 @@ sections: Registry[Section] = Registry(
         "learnability": "theodolite.surveys.learnability:section",
         "matrix": "theodolite.surveys.matrix:section",
         "sensitivity": "theodolite.surveys.sensitivity:section",
+        "cost": "theodolite.surveys.cost:section",
         "spectrum": "theodolite.surveys.spectrum:section",
         "separation-rank": "theodolite.surveys.separation:section",
         "symmetry": "theodolite.surveys.symmetry:section",
         "trained": "theodolite.surveys.trained:section",
-        "cost": "theodolite.surveys.cost:section",
         "claims": "theodolite.surveys.scoreboard:section",
     },
 )
