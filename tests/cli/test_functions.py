@@ -54,7 +54,12 @@ ELSEWHERE = {
         ("arg", "depth", "width", "heads", "tokens", "features", "attention_width", "embedding_rank", "degree"),
         "is **shape",
     ),
-    "runs": {"members": "prints", "csv": "Runs.to_csv", "failures": "the function bench.runs.failures"},
+    "runs": {
+        "members": "prints",
+        "csv": "Runs.to_csv",
+        "export": "Runs.export",
+        "failures": "the function bench.runs.failures",
+    },
     "scale": {"arg": "is shape", "lr": "is rates"},
     "signal": dict.fromkeys(("arg", "depth", "width", "heads"), "is **shape"),
     "survey": {"arg": "is args, a mapping", "tables": "prints"},

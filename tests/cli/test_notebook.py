@@ -26,7 +26,7 @@ from theodolite.surveys.run import SectionResult, Survey
 
 from .test_functions import COMMANDS, function_of
 
-FILES = {"new"}  # gives the paths of what it wrote
+FILES = {"new": "gives the paths of what it wrote", "serve": "gives nothing back"}
 FUNCTIONS = {command.removeprefix("theodolite "): function_of(command) for command in COMMANDS}
 FUNCTIONS = {name: function for name, function in FUNCTIONS.items() if name not in FILES}
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from theodolite.bench.export import export
 from theodolite.bench.frames import csv_text, frame
 from theodolite.bench.selection import select
 from theodolite.bench.summary import flat, summarise
@@ -45,6 +46,11 @@ class Runs(Shown):
 
     def to_json(self) -> dict[str, Any]:
         return {"summary": self.summary, "members": self.table}
+
+    def export(self, format: str, folder: str | Path) -> int:
+        """Every member as a run of `tensorboard`, `wandb` (offline) or `mlflow`, by their own libraries; how many were
+        not there before."""
+        return export(self.rows, format, folder)
 
 
 def runs(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from theodolite.bench.export import run_name, summary_writer
 from theodolite.errors import BadInput
 from theodolite.lab.campaign import Listener
 from theodolite.lab.group import Group
@@ -16,11 +17,7 @@ class Board:
     """A folder of event files, one run per member, named by net, task, rates and seed."""
 
     def __init__(self, folder: str | Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise BadInput("tensorboard is not installed: pip install 'theodolite[track]'") from None
-        self._make = SummaryWriter
+        self._make = summary_writer()
         self._folder = Path(folder)
         self._writers: dict[str, Any] = {}
         try:
@@ -57,7 +54,5 @@ class Board:
 
     def _writer(self, key: str, config: Any) -> Any:
         if key not in self._writers:
-            rates = f"lr={config['lr']:g} wd={config['weight_decay']:g} seed={config['seed']}"
-            place = self._folder / f"{config['net']}/{config['task']}/{rates} {key[:8]}".replace(":", "_")
-            self._writers[key] = self._make(str(place))
+            self._writers[key] = self._make(str(self._folder / run_name(key, config)))
         return self._writers[key]

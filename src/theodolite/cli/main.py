@@ -36,6 +36,7 @@ from theodolite.cli import (
 )
 from theodolite.cli.options import print_error_json, start
 from theodolite.cli.plain_numbers import plain
+from theodolite.cli.terminal import on_one_line
 from theodolite.errors import TheodoliteError
 from theodolite.version import __version__
 
@@ -172,7 +173,7 @@ def _full(json: bool) -> NoReturn:
 
 
 def _fail(json: bool, kind: str, message: str, code: int, sentence: str) -> NoReturn:
-    print(sentence, file=sys.stderr)  # noqa: T201
+    print(on_one_line(sentence), file=sys.stderr)  # noqa: T201
     if json:
         print_error_json(kind, message, code)
     sys.exit(code)

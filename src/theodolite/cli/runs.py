@@ -36,6 +36,10 @@ def runs(
     csv: Annotated[
         str | None, Option(metavar="FILE", help="Write one line per member to this file; - is stdout.")
     ] = None,
+    export: Annotated[
+        tuple[str, Path] | None,
+        Option(metavar="FORMAT DIR", help="Write members as runs of tensorboard, wandb (offline) or mlflow there."),
+    ] = None,
 ) -> None:
     """List what was trained: how many members solved what, or each of them, also as CSV or JSON."""
     from theodolite.bench.runs import failures as stored_failures
@@ -43,8 +47,8 @@ def runs(
     from theodolite.files import check_writable, write_text
 
     if failures:
-        if members or csv is not None or any(v is not None for v in (net, task, status, where)):
-            raise BadInput("--failures shows all that failed: leave out filters, --members and --csv")
+        if members or any(v is not None for v in (csv, export, net, task, status, where)):
+            raise BadInput("--failures shows all that failed: leave out filters, --members, --csv and --export")
         _show_failures(stored_failures(out), output.json, output.verbose)
         return
     if csv == _STDOUT and output.json:
@@ -52,15 +56,19 @@ def runs(
     if csv not in (None, _STDOUT):
         check_writable(csv)
     found = read_runs(out, net=net, task=task, status=status, where=_pairs(where))
+    if export is not None:
+        new = found.export(*export)
+        there = f", {len(found.rows) - new} were there" if new < len(found.rows) else ""
+        typer.echo(f"{new} members written to {export[1]} for {export[0]}{there}", err=True)
     if csv == _STDOUT:
         typer.echo(found.to_csv(), nl=False)
     elif csv is not None:
         write_text(csv, found.to_csv())
     if output.json:
         print_json(found.to_json())
-    elif csv is None:
+    elif csv is None and export is None:
         show(found, members)
-    elif csv != _STDOUT:
+    elif csv not in (None, _STDOUT):
         typer.echo(f"{len(found.rows)} members written to {csv}", err=True)
 
 

@@ -27,6 +27,11 @@ def plainly() -> bool:
     return _asked.get()
 
 
+def on_one_line(text: str) -> str:
+    """Names of files may hold ends of lines, and orders to a terminal."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
 def terminal(stderr: bool = False) -> Console:
     """The console of results, or of remarks."""
     recorded = _recorded.get()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,8 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]
     source = Path(path)
     if source.is_dir():
         raise StoreError(f"'{source}' is a folder: give the path of a checkpoint")
+    if source.exists() and not source.is_file():
+        raise StoreError(f"'{source}' is no file to read from, but a device or a pipe: give the path of a checkpoint")
     if source.suffix in _PICKLED and source.is_file():
         return _read_pickled(source), {}
     try:
@@ -48,7 +51,8 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]
 
 def _read_pickled(source: Path) -> dict[str, Tensor]:
     try:
-        found = torch.load(source, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings(action="ignore"):  # of torch about files that it does not run
+            found = torch.load(source, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise StoreError(
             f"'{source}' holds more than tensors, which is not run here: save the state_dict alone, or as safetensors"
