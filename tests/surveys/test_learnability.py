@@ -104,6 +104,7 @@ def test_abilities_are_named_in_the_words_of_the_field():
 def test_another_papers_score_is_compared_only_like_with_like_and_never_counted_as_theory(fields, farthest, best, mark):
     answer, line = told(rows("copy", [1.0, 1.0], [best, 0.4], fields, farthest))
     assert line["agrees"] is mark
-    assert (line["published"], line["setting"][:20]) == (0.45, "Dehghani et al. 2019")
-    assert answer.published.startswith("0.45 (Dehghani et al. 2019: 10 symbols, length 400 after 1–40")
+    assert (line["published"], line["setting"]) == (0.45, "10 symbols, 1–40 → 400")
+    assert line["here"] == f"{fields['symbols']} symbols, 1–{fields.get('longest', 40)} → {farthest}"
+    assert answer.published == "0.45 (Dehghani et al. 2019: 10 symbols, 1–40 → 400)"
     assert (answer.predicted, answer.agrees, tally([answer])) == ("", None, "")

@@ -10,7 +10,13 @@ from typing import Any
 from theodolite.bench.lengths import unseen_lengths
 from theodolite.bench.plan import training_cells
 from theodolite.bench.summary import summarise
-from theodolite.claims.tables.length_generalisation_published import SOLVED, Published, agreement, published
+from theodolite.claims.tables.length_generalisation_published import (
+    SOLVED,
+    Published,
+    agreement,
+    published,
+    setting_in_short,
+)
 from theodolite.errors import BadInput, NotApplicable
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.condition import TRAINING
@@ -87,14 +93,15 @@ _EFFORT: dict[str, _Effort] = {
 _COLUMNS = (
     Column("net", "network", numeric=False),
     Column("task", "task", numeric=False),
+    Column("here", "setting", "symbols; lengths in training → the longest scored", False),
     Column("solved", "seeds that solve it"),
     Column("share", "95 % interval", "of the share of seeds that solve it (Wilson)"),
     Column("score", "score", "mean over seeds, on lengths of training; accuracy, or the share of variance explained"),
     Column("chance", "chance", "score of the best constant answer"),
-    Column("unseen", "unseen", "mean score on longer inputs than in training"),
-    Column("best", "best unseen", "of all seeds; published figures are of the best seed too"),
+    Column("unseen", "longer", "mean score on longer inputs than in training"),
+    Column("best", "best longer", "of all seeds; published figures are of the best seed too"),
     Column("published", "published", "score on longer inputs in another paper's experiment, after longer training"),
-    Column("setting", "setting there", "of that experiment", False),
+    Column("setting", "setting there", "of that experiment: symbols; lengths in training → the longest scored", False),
     Column(
         "agrees",
         "same side",
@@ -105,6 +112,9 @@ _COLUMNS = (
     Column("median", "steps to solve", "median over the seeds that solve it"),
     Column("parameters", "para- meters"),
 )
+
+
+_SOMETIMES = ("here", "unseen", "best", "published", "setting", "agrees")  # columns that go where they are empty
 
 
 class LearnabilitySection(Section):
@@ -166,7 +176,7 @@ class LearnabilitySection(Section):
             _headline(entries, good),
             [_table(entries, members)] if entries else [],
             figures,
-            (_MEANING, *_rates(tried), *_glossary(entries), *failures(rows, setting)),
+            (_MEANING, *_rates(tried), *_glossary(entries), *_papers(entries), *failures(rows, setting)),
             answers,
         )
 
@@ -192,6 +202,17 @@ def _rates(rows: Sequence[Row]) -> list[str]:
         return []
     listed = " and ".join(f"{rate:g}" for rate in rates)
     return [f"Trained at the rates {listed}; each network and task is shown at the one at which most seeds solve it."]
+
+
+def _papers(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How the experiments of other papers were made, once for each."""
+    found = [figure for entry in entries if (figure := _published(entry)) is not None]
+    told = dict.fromkeys(f"{one.source}: {one.setting.removeprefix(_symbols(one.task_args))}" for one in found)
+    return [f"Published elsewhere. {'; '.join(told)}."] if told else []
+
+
+def _symbols(task_args: Mapping[str, Any]) -> str:
+    return f"{task_args['symbols']} symbols, " if "symbols" in task_args else ""
 
 
 def _glossary(entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -307,7 +328,7 @@ def _answer(entry: Mapping[str, Any], rows: Sequence[Row]) -> Answer:
         standing,
         text,
         value=value,
-        published="" if published is None else f"{published.score:.2f} ({published.source}: {published.setting})",
+        published="" if published is None else f"{published.score:.2f} ({published.source}: {published.brief})",
         number=score and score["mean"],
         interval=tuple(score["interval"]) if score and score["interval"] else None,
         setting=spelt(measured_with),
@@ -340,6 +361,7 @@ def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str
             {
                 "net": entry["net"],
                 "task": entry["task"],
+                "here": setting_in_short(entry["task_args"], entry["trained_lengths"], _farthest(rows)) or None,
                 "solved": f"{solved['count']} of {solved['of']}",
                 "share": "{:.2f}–{:.2f}".format(*solved["interval"]),
                 "score": entry["accuracy"] and entry["accuracy"]["mean"],
@@ -347,7 +369,7 @@ def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str
                 "unseen": entry["unseen"] and entry["unseen"]["mean"],
                 "best": _best_unseen(rows),
                 "published": published and published.score,
-                "setting": published and f"{published.source}: {published.setting}",
+                "setting": published and published.brief,
                 "agrees": _agrees(entry, rows),
                 "median": entry["steps_to_solve"] and entry["steps_to_solve"]["median"],
                 "parameters": entry["parameters"],
@@ -359,7 +381,8 @@ def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str
         f"batch {first['schedule']['batch']}, AdamW, "
         f"{len({row.cell.config['seed'] for rows in members.values() for row in rows})} seeds. A dash: no such figure."
     )
-    return Table("Tasks, seeds and lengths", _COLUMNS, body, caption)
+    empty = [name for name in _SOMETIMES if all(row[name] is None for row in body)]
+    return Table("Tasks, seeds and lengths", [each for each in _COLUMNS if each.key not in empty], body, caption)
 
 
 def _shares(entries: Sequence[Mapping[str, Any]]) -> Figure:

@@ -16,7 +16,7 @@ LADDER = (8, 16, 32, 64, 128, 256, 512)
 _ABILITY = Ability(
     "one-symbol sensitivity",
     "Does one changed symbol still change the output of a long input?",
-    "how much the output changes when one symbol of the input does, as the input grows; at random weights",
+    "how much the output changes when one symbol of the input does, as the input grows longer",
 )
 _LONGEST = {"quick": 128, "standard": 256, "full": 512}
 _DRAWS = {"quick": 8, "standard": 16, "full": 32}

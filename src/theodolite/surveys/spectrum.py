@@ -21,12 +21,12 @@ _RANK = Ability(
     "separation rank",
     "Do the two halves of the input interact?",
     f"least number of products f(A)·g(B) that come within {_EPSILON:.0%} of the output, A and B the halves of the "
-    "input; above 2 the halves interact; at random weights",
+    "input; above 2 the halves interact",
 )
 _DEEPER = Ability(
     "separation rank over depth",
     "Does the separation rank grow with depth?",
-    "whether more layers of the same width raise the separation rank, at random weights",
+    "whether more layers of the same width raise the separation rank",
 )
 _PARTITION = Ability(
     "partition-independent rank",

@@ -37,6 +37,11 @@ class Published:
     def solved(self) -> bool:
         return self.score >= SOLVED
 
+    @property
+    def brief(self) -> str:
+        """Alphabet and lengths: `2 symbols, 1–40 → 500`."""
+        return setting_in_short(self.task_args, self.trained, self.farthest)
+
     def same_setting(self, task_args: Mapping[str, Any], trained: Sequence[int] | None, farthest: int | None) -> bool:
         """Whether task, alphabet and lengths are those of the paper, so that two scores may be compared."""
         theirs = vars(make_task(self.task, dict(self.task_args)))
@@ -61,6 +66,13 @@ _TABLES = (  # the paper's module, of which quantity, how scores were got; the f
     ),
 )
 _PARITY = {5: 1.0, 10: 1.0, 30: 0.5001}  # bits: accuracy of one hidden layer of 10·bits units within 50,000 steps
+
+
+def setting_in_short(task_args: Mapping[str, Any], trained: Sequence[int] | None, farthest: int | None) -> str:
+    """What must be the same for two scores to be compared, as far as it varies: `2 symbols, 1–40 → 500`."""
+    found = [f"{task_args[name]} {name}" for name in ("symbols", "bits") if name in task_args]
+    found += [] if trained is None else [f"{trained[0]}–{trained[1]}" + ("" if farthest is None else f" → {farthest}")]
+    return ", ".join(found)
 
 
 def published(task: str, net: str, bits: int | None = None) -> Published | None:
