@@ -10,7 +10,7 @@ from theodolite.report.numbers import format_value
 from theodolite.report.svg.ink import opening
 
 _WIDE, _HIGH = 300, 190
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 8, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 10, 8, 40
 _STRIP = 18  # of the histogram below a curve
 _STEPS = 20  # shades of a map, each way
 _WORD = 9  # letters of a category that are shown
