@@ -45,6 +45,7 @@ def test_no_two_standings_share_a_mark_or_a_word() -> None:
         ("4 of 4 seeds, longer 0.54 (share 0.51–1.00)", "", "4 of 4 seeds"),
         ("4 of 4 seeds, longer 0.54 (share 0.51–1.00)", "0.54", "0.54"),
         ("1,234.5 (1,000–2,000)", "", "1,234.5"),
+        ("6 of 8 seeds [41, 93 %]", "", "6 of 8 seeds"),
         ("no other row and no earlier call and no weight moves it", "", ""),
     ],
 )

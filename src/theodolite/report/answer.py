@@ -116,5 +116,5 @@ def short_value(answer: Answer) -> str:
     """The number for a small cell: `value`, or the measurement up to its interval; nothing where there is none."""
     if answer.value or answer.standing == "failed":
         return answer.value
-    found = re.split(r" \(|[,;:] ", answer.text)[0]
+    found = re.split(r" [(\[]|[,;:] ", answer.text)[0]
     return found if len(found) <= _SHORT and (found == answer.text or re.search(r"\d", found)) else ""

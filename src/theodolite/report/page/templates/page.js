@@ -79,6 +79,22 @@
     if (!tip.hidden && held) showTip(held); else hideTip();
   }, { passive: true, capture: true });
 
+  /* The picture is one stop of the Tab key; arrow keys go from cell to cell. */
+  const lines = all(".matrix tbody tr").map((row) => [...row.cells].map((cell) => cell.querySelector("a")));
+  const cells = lines.flat().filter(Boolean);
+  cells.forEach((link, i) => { link.tabIndex = i ? -1 : 0; });
+  document.querySelector(".matrix")?.addEventListener("keydown", (event) => {
+    const [down, across] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] ?? [0, 0];
+    let row = lines.findIndex((line) => line.includes(document.activeElement)), column = lines[row]?.indexOf(document.activeElement);
+    if (row < 0 || !(down || across)) return;
+    event.preventDefault();
+    do { row += down; column += across; } while (lines[row]?.[column] === null); // past what was not asked
+    const next = lines[row]?.[column];
+    if (!next) return;
+    for (const link of cells) link.tabIndex = link === next ? 0 : -1;
+    next.focus();
+  });
+
   /* A frame says at its edge that there is more. */
   const edges = (frame) => {
     frame.classList.toggle("more-right", frame.scrollLeft + frame.clientWidth < frame.scrollWidth - 2);
