@@ -130,7 +130,7 @@ def test_an_address_where_nobody_is_and_one_that_is_no_ray_are_refused(tmp_path,
     for text in ("here", "ray://head:10001", "head:"):
         with pytest.raises(BadInput, match="is not host:port"):
             learn(**MLP, out=tmp_path, engine="ray", cluster=Cluster(address=text))
-    monkeypatch.setattr("theodolite.lab.engines.ray_engine._CONNECT", 8.0)
+    monkeypatch.setattr("theodolite.lab.engines.ray_engine._CONNECT", 2.0)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         threading.Thread(target=lambda: [mute.accept() for _ in range(3)], daemon=True).start()
         silent = f"127.0.0.1:{mute.getsockname()[1]}"

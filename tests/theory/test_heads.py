@@ -88,11 +88,8 @@ def test_measured_ranks_equal_the_cap(depth: int, width: int, heads: int, inner:
     assert separation_rank("self-attention", repeats=1, **shape).rank == heads_cap(depth, width, heads, inner)
 
 
-# (width, heads, groups, inner, latent): one group, two, as many as heads; more queries than fill the width; latents.
-_GROUPED = [
-    *((3, 6, 3, 1, None), (3, 6, 6, 1, None), (4, 2, 1, 2, None), (4, 4, 1, 2, None), (4, 8, 2, 2, None)),
-    *((4, 6, 3, 2, None), (4, 4, 4, 2, 2), (4, 4, 4, 2, 3)),
-]
+# (width, heads, groups, inner, latent): fewer groups than heads, one, latents; the archive has certificates of all.
+_GROUPED = [(3, 6, 3, 1, None), (4, 2, 1, 2, None), (4, 4, 4, 2, 2), (4, 4, 4, 2, 3)]
 
 
 @each(("width", "heads", "groups", "inner", "latent"), _GROUPED)
