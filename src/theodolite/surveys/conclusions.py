@@ -14,6 +14,7 @@ from theodolite.report.answer import own, short_names
 _MOST = 3  # names in one list
 _NOTABLE = 1.25  # times that differ by less are told as about the same
 _SETTLED = ("yes", "no", "partly")
+_STATE = "constant state size"
 
 
 def conclusions(
@@ -21,7 +22,9 @@ def conclusions(
 ) -> tuple[str, ...]:
     """At most three. `learnt` are answers on training, `others` all the rest, `costs` rows of the section on cost."""
     names = {net: f"yours ({short})" if own(net) else short for net, short in short_names(nets).items()}
-    told = (_learning(learnt, names), _apart([*learnt, *others], nets, names), _cost(costs, others, names))
+    mine = [net for net in nets if own(net)]
+    apart = _own_apart([*learnt, *others], mine, names) if mine else _apart(others, names)
+    told = (_learning(learnt, names), apart, _cost(costs, others, names))
     return tuple(
         sentence.replace("yours", "Yours", 1) if sentence.startswith("yours") else sentence
         for sentence in told
@@ -30,10 +33,12 @@ def conclusions(
 
 
 def _learning(answers: Sequence[Answer], names: Mapping[str, str]) -> str:
-    """Of the nets that were asked most, those that were asked the same."""
+    """Of the largest group of nets that were asked the same."""
     asked = {net: {one.question: one for one in answers if one.net == net} for net in names}
-    most = max(asked.values(), key=len, default={})
-    found = {net: mine for net, mine in asked.items() if mine and mine.keys() == most.keys()}
+    groups = [[net for net in asked if asked[net].keys() == mine.keys()] for mine in asked.values() if mine]
+    group = max(groups, key=lambda nets: (len(nets), len(asked[nets[0]])), default=[])
+    found = {net: asked[net] for net in group}
+    most = found[group[0]] if group else {}
     counts = {
         net: [sum(one.standing == s for one in mine.values()) for s in ("yes", "partly")] for net, mine in found.items()
     }
@@ -63,17 +68,30 @@ def _task(answer: Answer) -> str:
     return answer.ability.removeprefix("length generalisation on ").removeprefix("learnability of ")
 
 
-def _apart(answers: Sequence[Answer], nets: Sequence[str], names: Mapping[str, str]) -> str:
-    """What one net alone has, and alone lacks, where the answers of all are settled: the user's, or any."""
-    asked: dict[str, dict[str, Answer]] = {}
+def _settled(answers: Sequence[Answer]) -> dict[str, dict[str, str]]:
+    """Standing by ability and net, of abilities on which several nets have a settled answer and none another."""
+    asked: dict[str, dict[str, str]] = {}
     for answer in answers:
-        asked.setdefault(answer.ability, {})[answer.net] = answer
-    settled = {
-        ability: {net: one.standing for net, one in found.items()}
-        for ability, found in asked.items()
-        if len(found) > 1 and all(one.standing in _SETTLED for one in found.values())
-    }
-    mine = [net for net in nets if own(net)] or list(nets)
+        asked.setdefault(answer.ability, {})[answer.net] = answer.standing
+    return {a: found for a, found in asked.items() if len(found) > 1 and set(found.values()) <= set(_SETTLED)}
+
+
+def _apart(answers: Sequence[Answer], names: Mapping[str, str]) -> str:
+    """Abilities that some have and all others have not, by who has them; the state is told with the cost."""
+    having: dict[tuple[str, ...], list[str]] = {}
+    for ability, found in _settled(answers).items():
+        if set(found.values()) == {"yes", "no"} and ability != _STATE:
+            having.setdefault(tuple(net for net in found if found[net] == "yes"), []).append(ability)
+    told = [
+        f"nly {_listed([names[net] for net in nets])} {'have' if len(nets) > 1 else 'has'} {_listed(abilities)}"
+        for nets, abilities in having.items()
+    ]
+    return f"O{'; o'.join(told[:_MOST])}." if told else ""
+
+
+def _own_apart(answers: Sequence[Answer], mine: Sequence[str], names: Mapping[str, str]) -> str:
+    """What the user's net alone has, and alone lacks; where there is nothing, the net that it answers most like."""
+    settled = _settled(answers)
     parts = []
     for net in mine:
         alone = [
@@ -86,11 +104,9 @@ def _apart(answers: Sequence[Answer], nets: Sequence[str], names: Mapping[str, s
         ]
         if alone:
             parts.append(f"{names[net]} alone has {_listed(alone)}")
-        if lacks and own(net):
+        if lacks:
             parts.append(f"{'it' if alone else names[net]} alone lacks {_listed(lacks)}")
-    if parts:
-        return "; ".join(parts[:_MOST]) + "."
-    return _nearest(mine[0], settled, names) if mine and own(mine[0]) else ""
+    return "; ".join(parts[:_MOST]) + "." if parts else _nearest(mine[0], settled, names)
 
 
 def _nearest(net: str, settled: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> str:
@@ -121,7 +137,7 @@ def _cost(rows: Sequence[Row], answers: Sequence[Answer], names: Mapping[str, st
     for per, of in times.items():
         if len(of) > 1:
             parts.append(_times(per, of, names))
-    state = {one.net: one.standing for one in answers if one.ability == "constant state size"}
+    state = {one.net: one.standing for one in answers if one.ability == _STATE}
     constant, growing = ([names[net] for net, standing in state.items() if standing == s] for s in ("yes", "no"))
     if constant and growing:
         begins = "the" if parts else "The"

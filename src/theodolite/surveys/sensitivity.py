@@ -114,7 +114,7 @@ def _value(row: Row) -> str:
 def _predicted(row: Row) -> str:
     diagnostics = row["diagnostics"]
     if diagnostics.get("predicted_reach") is not None:
-        return f"exactly 0 beyond {diagnostics['predicted_reach']} tokens"
+        return f"0 beyond {diagnostics['predicted_reach']}"
     return "" if diagnostics["predicted"] is None else f"n^{diagnostics['predicted']:.0f}"
 
 
