@@ -26,6 +26,7 @@ from theodolite.report.table import Table
 from theodolite.version import __version__
 
 _BROAD_TABLE, _BROAD_FIGURE = 7, 3  # columns, and panels, from which an item has the whole width
+_MOST_BESIDE = 6  # panels beside another item
 _MANY_ROWS = 12  # a longer table scrolls in its own frame
 
 
@@ -153,12 +154,13 @@ def _shown_chart(chart: Chart | Multiples, ident: str) -> dict[str, Any]:
 
 
 def _fill_rows(items: Sequence[dict[str, Any]]) -> None:
-    """Where an item of half the width would stand alone, a broad table stands beside it and scrolls in its frame."""
+    """Where an item of half the width would stand alone, a broad one stands beside it: a figure whose panels then stand
+    in more rows, or a table that scrolls in its frame."""
     if sum(not item["broad"] for item in items) % 2:
-        for item in reversed(items):
-            if item["broad"] and "table" in item:
-                item["broad"] = False
-                return
+        broad = [item for item in items if item["broad"]]
+        fitting = [item for item in broad if len(item.get("drawings", ())) <= _MOST_BESIDE]
+        for item in sorted(fitting, key=lambda item: "table" in item)[:1]:
+            item["broad"] = False
 
 
 def _failures(summary: Summary) -> list[str]:
