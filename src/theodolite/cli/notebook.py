@@ -220,9 +220,9 @@ def _sections(result: Any) -> Iterator[str]:
 
 
 def _valleys(found: Any) -> Iterator[str]:
-    from theodolite.cli.views.scale import valleys
+    from theodolite.scaling.shown import valley_figure
 
-    yield from _drawn([valleys(found)] if found.valleys else [])
+    yield from _drawn([valley_figure(found.valleys)] if found.valleys else [])
 
 
 def _drawn(pictures: Sequence[Any]) -> Iterator[str]:

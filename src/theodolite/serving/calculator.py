@@ -16,7 +16,10 @@ class Busy(BadInput):
 
 
 class Calculator:
-    def __init__(self, workers: int = 2, waiting: int = 8, kept: int = 64) -> None:
+    """One worker unless told otherwise: torch's forward derivatives, of which there is one level in a process, must not
+    be taken by two threads at once."""
+
+    def __init__(self, workers: int = 1, waiting: int = 8, kept: int = 64) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="theodolite-page")
         self._most, self._taken = workers + waiting, 0
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()

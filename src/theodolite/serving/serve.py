@@ -72,7 +72,6 @@ def serve(out: str | Path = ".", *, port: int = PORT, host: str = "127.0.0.1", w
     except ImportError:
         raise BadInput("the page needs starlette and uvicorn: pip install 'theodolite[page]'") from None
     from theodolite.serving.app import Page, application
-    from theodolite.serving.calculator import Calculator
     from theodolite.serving.folder import Folder
     from theodolite.serving.guard import is_loopback, names_of
     from theodolite.serving.listening import listen
@@ -80,11 +79,11 @@ def serve(out: str | Path = ".", *, port: int = PORT, host: str = "127.0.0.1", w
     folder = Folder(out)
     bound = _bound(host, port)
     number = bound.getsockname()[1]
-    token, calculator = secrets.token_urlsafe(24), Calculator()
+    token = secrets.token_urlsafe(24)
     if not is_loopback(host):
         logger.warning("the page listens on %s: whoever reaches it and has its address reads what is below --out", host)
     try:
-        page = Page(folder, calculator, token, f"theodolite-{number}")
+        page = Page(folder, token, f"theodolite-{number}")
         server = listen(application(page, token=token, host=host, port=number))
     except BaseException:
         bound.close()

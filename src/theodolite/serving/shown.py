@@ -14,17 +14,18 @@ from theodolite.report.table import Table
 
 @dataclass(frozen=True)
 class Drawing:
-    """An SVG whose letters and lines take the page's colours. `alone`: it has its own and is shown as a picture, on a
-    narrow screen as `narrow`, where there is such a one."""
+    """An SVG whose letters and lines take the page's colours, with the names and samples of a `legend`. `alone`: it has
+    its own colours and is shown as a picture, on a narrow screen as `narrow`, where there is such a one."""
 
     svg: str
     alt: str
     alone: bool = False
     narrow: str = ""
+    legend: Sequence[tuple[str, str]] = ()
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, Any]:
         if not self.alone:
-            return {"svg": self.svg, "alt": self.alt}
+            return {"svg": self.svg, "alt": self.alt, "legend": [list(entry) for entry in self.legend]}
         return {"src": _address(self.svg), "alt": self.alt} | ({"narrow": _address(self.narrow)} if self.narrow else {})
 
 

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.text import Text
 
-from theodolite.report import Column, Figure, Line, Panel, Series, Summary, Table
+from theodolite.report import Column, Figure, Panel, Series, Summary, Table
 from theodolite.report.page.page import RenderedSection, render_page
 from theodolite.report.terminal.noted_rows import NotedRow, print_noted, widths
 from theodolite.scaling.scale import Scaling
-from theodolite.scaling.valley import FLAT, Point, Valley
+from theodolite.scaling.shown import said, valley_figure
+from theodolite.scaling.valley import Point, Valley
 from theodolite.statistics.intervals import mean_interval
 from theodolite.theory.shapes import INTERCEPT, SLOPE
 
@@ -38,24 +39,6 @@ def print_scaling(console: Console, found: Scaling) -> None:
     console.print(Text(_NOTE, style="dim"))
 
 
-def said(valley: Valley) -> str:
-    """What the losses of one size say, in sentences."""
-    low, high = valley.interval
-    sure = f"{low}" if low == high else f"{low} to {high}"
-    parts = [f"Best depth {valley.best} (95 %: {sure})."]
-    if len(valley.flat) > 1:
-        parts.append(f"Depths {_listed(valley.flat)} are within {100 * FLAT:g} % of it.")
-    parts.append(
-        f"Significantly worse: {_listed(valley.worse)}." if valley.worse else "No depth is significantly worse."
-    )
-    if valley.enough < max(p.shape.depth for p in valley.points):
-        parts.append(f"From depth {valley.enough} on, deeper does not help significantly.")
-    parts.append(f"The worst shape has {100 * valley.spread:.1f} % more loss than the best.")
-    if valley.settled > 0.75:
-        parts.append(f"The order was still moving at {100 * valley.settled:.0f} % of training: train longer.")
-    return " ".join(parts)
-
-
 def line_said(found: Scaling) -> str:
     published = f"published: ln width = {INTERCEPT} + {SLOPE} · depth, depths 6 to 48 (Levine et al. 2020)"
     if found.line is None:
@@ -75,7 +58,7 @@ def page(found: Scaling, provenance: Mapping[str, str]) -> str:
     summary = Summary(
         headline=_headline(found),
         tables=[_table(found)],
-        figures=[valleys(found), *_boundary(found), _learning(found)],
+        figures=[valley_figure(found.valleys), *_boundary(found), _learning(found)],
         notes=[
             *(f"{v.size:,} parameters. {said(v)}" for v in found.valleys),
             line_said(found),
@@ -134,30 +117,6 @@ def _table(found: Scaling) -> Table:
     return Table("Every shape", columns, rows)
 
 
-def valleys(found: Scaling) -> Figure:
-    panels = []
-    for valley in found.valleys:
-        intervals = [mean_interval(p.bits) or (p.mean, p.mean) for p in valley.points]
-        depths = [p.shape.depth for p in valley.points]
-        series = Series(
-            "bits a byte",
-            depths,
-            [p.mean for p in valley.points],
-            [low for low, _ in intervals],
-            [high for _, high in intervals],
-            hover=[f"width {p.shape.width}, rate {p.rate:g}" for p in valley.points],
-        )
-        panels.append(Panel(f"{valley.size:,} parameters", [series], lines=[Line(valley.best, "best", "x")]))
-    return Figure(
-        "The valley of every size",
-        "Loss against depth at equal size, one panel a size, with 95 % intervals over seeds",
-        "depth",
-        "bits a byte",
-        panels,
-        log_x=True,
-    )
-
-
 def _boundary(found: Scaling) -> list[Figure]:
     best = [next(p for p in v.points if p.shape.depth == v.best) for v in found.valleys]
     if len(best) < 2:
@@ -198,10 +157,6 @@ def _learning(found: Scaling) -> Figure:
         panels,
         log_x=True,
     )
-
-
-def _listed(depths: tuple[int, ...]) -> str:
-    return ", ".join(map(str, depths))
 
 
 def _range(interval: tuple[float, float]) -> str:

@@ -10,8 +10,16 @@ _DIVERGES, _NEITHER = "#ffffff", "#333333"
 _SIDE, _MARGIN = 480, 44
 
 
-def draw_basin(labels: Sequence[Sequence[int]], names: Sequence[str], within: tuple[float, float], title: str) -> str:
-    """An SVG. `labels` index `names`, −1 diverges, −2 neither; rows from low to high. Runs of one label are one bar."""
+def draw_basin(
+    labels: Sequence[Sequence[int]],
+    names: Sequence[str],
+    within: tuple[float, float],
+    title: str,
+    *,
+    narrow: bool = False,
+) -> str:
+    """An SVG. `labels` index `names`, −1 diverges, −2 neither; rows from low to high. Runs of one label are one bar.
+    `narrow`: the legend stands below and not beside."""
     rows = len(labels)
     cell = _SIDE / rows
     bars = []
@@ -26,18 +34,20 @@ def draw_basin(labels: Sequence[Sequence[int]], names: Sequence[str], within: tu
     legend = []
     for number, label in enumerate(used[:12]):
         name = names[label] if label >= 0 else "diverges" if label == -1 else "neither repeats nor diverges"
-        y = _MARGIN + 14 + 22 * number
-        left = _MARGIN + _SIDE + 18
+        y = 14 + (26 * number + _SIDE + 2 * _MARGIN if narrow else 22 * number + _MARGIN)
+        left = _MARGIN + (0 if narrow else _SIDE + 18)
         legend.append(f'<rect x="{left}" y="{y - 11}" width="14" height="14" fill="{_colour(label)}" stroke="#888"/>')
         legend.append(f'<text x="{left + 20}" y="{y}">{escape(name)}</text>')
+    width = _SIDE + 2 * _MARGIN if narrow else _MARGIN + _SIDE + 300
+    height = _SIDE + 2 * _MARGIN + (26 * len(used[:12]) + 8 if narrow else 0)
     low, high = (f"{end:g}".replace("-", "−") for end in within)
     bottom = _MARGIN + _SIDE + 18
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_MARGIN + _SIDE + 300} {_SIDE + 2 * _MARGIN}" '
-            'font-family="sans-serif" font-size="13" fill="#222">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'font-family="sans-serif" font-size="{19 if narrow else 13}" fill="#222">',
             '<rect width="100%" height="100%" fill="#ffffff"/>',
-            f'<text x="{_MARGIN}" y="{_MARGIN - 16}" font-size="15">{escape(title)}</text>',
+            f'<text x="{_MARGIN}" y="{_MARGIN - 16}" font-size="{20 if narrow else 15}">{escape(title)}</text>',
             f'<rect x="{_MARGIN}" y="{_MARGIN}" width="{_SIDE}" height="{_SIDE}" fill="#ffffff" stroke="#888"/>',
             '<g shape-rendering="crispEdges">',
             *bars,

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from theodolite.serving.parts import advisor
+from theodolite.serving.folder import Folder
+from theodolite.serving.parts import advisor, iteration, partition, sawtooth, spectrum, valley
+from theodolite.serving.parts.part import Part
+from theodolite.serving.stores import Stores
 
-PARTS = (advisor.PART,)
+
+def every(folder: Folder, stores: Stores) -> tuple[Part, ...]:
+    return (
+        advisor.PART,
+        valley.part(folder, stores),
+        partition.PART,
+        spectrum.PART,
+        sawtooth.PART,
+        iteration.PART,
+    )

@@ -19,8 +19,7 @@ async function ask(address, options = {}) {
     let response;
     try {
       response = await fetch(address, options);
-    } catch (error) {
-      if (error.name === "AbortError") throw error;
+    } catch {
       throw new Trouble("The server does not answer: is 'theodolite serve' still running?");
     }
     if (response.status === 304) return null;
@@ -34,23 +33,32 @@ async function ask(address, options = {}) {
   }
 }
 
-// A place for an answer: the newest question wins, and one that takes its time is seen to be at work.
+// A place for an answer: one question at a time, then the newest of those asked meanwhile; one that takes its time is
+// seen to be at work.
 function asker(node, show) {
-  let running = null;
+  let next = null;
+  let busy = false;
   return async (address, options = {}) => {
-    running?.abort();
-    const mine = (running = new AbortController());
+    next = [address, options];
+    if (busy) return;
+    busy = true;
     const waiting = setTimeout(() => node.setAttribute("aria-busy", "true"), 120);
     try {
-      const found = await ask(address, { ...options, signal: mine.signal });
-      if (mine === running && found) show(found);
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      node.replaceChildren(element("p", { className: "trouble", role: "alert", textContent: error.message }));
-      if (!(error instanceof Trouble)) throw error;
+      while (next) {
+        const [asked, how] = next;
+        next = null;
+        try {
+          const found = await ask(asked, how);
+          if (!next && found) show(found);
+        } catch (error) {
+          if (!next) node.replaceChildren(element("p", { className: "trouble", role: "alert", textContent: error.message }));
+          if (!(error instanceof Trouble)) throw error;
+        }
+      }
     } finally {
       clearTimeout(waiting);
-      if (mine === running) node.removeAttribute("aria-busy");
+      busy = false;
+      node.removeAttribute("aria-busy");
     }
   };
 }
@@ -66,25 +74,34 @@ function show(node, { says = [], facts = [], drawings = [], tables = [], notes =
     }
     parts.push(list);
   }
-  parts.push(...drawings.map(drawn), ...tables.map((table) => tabled(table)));
+  if (drawings.length) parts.push(element("div", { className: "drawings" }, ...drawings.map(drawn)));
+  parts.push(...tables.map((table) => tabled(table)));
   if (notes.length) {
     parts.push(element("ul", { className: "notes" }, ...notes.map((text) => element("li", { textContent: text }))));
   }
   node.replaceChildren(...parts);
 }
 
-function drawn({ svg, src, narrow, alt }) {
+function drawn({ svg, src, narrow, alt, legend = [] }) {
   const figure = element("figure", { className: "drawing" });
   if (src) {
     const picture = element("picture");
     if (narrow) picture.append(element("source", { media: "(max-width: 760px)", srcset: narrow }));
     picture.append(element("img", { src, alt }));
     figure.append(picture);
+    figure.classList.add("whole");
   } else {
     figure.innerHTML = svg; // drawn by the server, which escapes every text in it
     figure.setAttribute("aria-label", alt);
+    if (legend.length) figure.prepend(element("div", { className: "legend" }, ...legend.map(sampled)));
   }
   return figure;
+}
+
+function sampled([name, sample]) {
+  const entry = element("span", {}, element("span"), name);
+  entry.firstChild.innerHTML = `<svg viewBox="0 0 36 14" width="36" height="14" aria-hidden="true">${sample}</svg>`;
+  return entry;
 }
 
 function tabled({ title, caption, columns, rows }, ids = null, chosen = () => {}) {
@@ -149,6 +166,74 @@ for (const form of document.querySelectorAll("form[data-part]")) {
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   parts[part] = { form, refresh };
+}
+
+// Tokens on two sides
+
+{
+  const { form, refresh } = parts.partition;
+  const hidden = form.elements.partition;
+  const sides = () => {
+    const [a, b] = hidden.value.split("|").map((side) => side.split(",").filter(Boolean).map(Number));
+    return { a, b };
+  };
+  const put = (places) => {
+    const of = (side) => places.flatMap((one, place) => (one === side ? [place] : [])).join(",");
+    hidden.value = `${of("A")}|${of("B")}`;
+    drawTokens(places);
+  };
+  const drawTokens = (places) => {
+    const held = document.activeElement?.dataset.token;
+    byId("tokens").replaceChildren(
+      ...places.map((side, place) => {
+        const button = element("button", { type: "button", textContent: `${place} ${side}` });
+        Object.assign(button.dataset, { side, token: place });
+        button.setAttribute("aria-label", `token ${place} on side ${side}`);
+        button.addEventListener("click", () => {
+          const { a } = sides();
+          const now = places.map((_, other) => (a.includes(other) ? "A" : "B"));
+          now[place] = side === "A" ? "B" : "A";
+          put(now);
+          refresh();
+        });
+        return button;
+      }),
+    );
+    if (held !== undefined) byId("tokens").children[held]?.focus();
+  };
+  const fit = () => {
+    const count = Math.min(8, Math.max(2, Number(form.elements.tokens.value) || 2));
+    const { a } = sides();
+    if (sides().a.length + sides().b.length === count) return;
+    put(Array.from({ length: count }, (_, place) => (a.includes(place) ? "A" : "B")));
+  };
+  form.addEventListener("input", fit, { capture: true });
+  put(Array.from({ length: Number(form.elements.tokens.value) }, (_, place) => (sides().a.includes(place) ? "A" : "B")));
+}
+
+// Steps of an iteration
+
+{
+  const { form, refresh } = parts.iteration;
+  const slider = form.elements.step.previousElementSibling;
+  const go = (by) => {
+    const step = Math.min(Number(slider.max), Math.max(0, Number(form.elements.step.value) + by));
+    form.elements.step.value = step;
+    slider.value = step;
+    refresh();
+    return step;
+  };
+  let playing = 0;
+  const play = (on) => {
+    clearInterval(playing);
+    byId("play").setAttribute("aria-pressed", String(on));
+    byId("play").textContent = on ? "pause" : "play";
+    if (on) playing = setInterval(() => go(1) >= Number(slider.max) && play(false), 350);
+  };
+  byId("step-on").addEventListener("click", () => go(1));
+  byId("step-back").addEventListener("click", () => go(-1));
+  byId("play").addEventListener("click", () => play(byId("play").getAttribute("aria-pressed") !== "true"));
+  addEventListener("hashchange", () => play(false));
 }
 
 // Which part is seen
