@@ -132,7 +132,7 @@ def ended(call: list[str], seconds: float = 60) -> dict[str, Any]:
             code = stop.code
         except BaseException:
             code = traceback.format_exc()
-        os.write(writing, json.dumps({"code": code, "said": err.getvalue()[-2000:]}).encode()[:60_000])
+        os.write(writing, json.dumps({"code": code, "said": err.getvalue()[:7000]}).encode())
         os._exit(0)
     os.close(writing)
     deadline, stopped = time.monotonic() + PATIENCE, False
@@ -168,9 +168,10 @@ def verdict(found: dict[str, Any]) -> str:
 
 
 def told(found: dict[str, Any]) -> bool:
-    """A refusal is one sentence, or what the parser of options says."""
-    said = found["said"].strip()
-    return said.count("\n") == 0 or said.startswith("Usage:")
+    """A refusal is one sentence, or what the parser of options says; notes may stand before it."""
+    lines = found["said"].strip().splitlines()
+    errors = [number for number, line in enumerate(lines) if line.startswith("error:")]
+    return not lines or lines[0].startswith("Usage:") or errors == [len(lines) - 1]
 
 
 def main() -> None:

@@ -46,6 +46,13 @@ def refuse_foreign(path: str | Path) -> None:
         raise BadInput(f"the folder '{path}' holds something else ({named}): choose an empty or a new one for --out")
 
 
+def refuse_endless(path: str | Path) -> None:
+    """Refuse what is no file to read from: a pipe waits for somebody who writes, a device may never end."""
+    source = Path(path)
+    if source.exists() and not source.is_file() and not source.is_dir():
+        raise BadInput(f"'{path}' is a device or a pipe: give a file")
+
+
 def write_text(path: str | Path, text: str) -> Path:
     """Write beside the target and rename, so that a file is whole or was never there."""
     target = Path(path)

@@ -9,6 +9,7 @@ from typing import Any
 from theodolite.advice.reading import read_config
 from theodolite.advice.rescale import reshape
 from theodolite.errors import BadInput
+from theodolite.files import refuse_endless
 
 __all__ = ["load_config", "read_config", "reshape"]
 
@@ -22,6 +23,7 @@ def load_config(path: str | Path) -> dict[str, Any]:
         path = path / "config.json"
         if not path.is_file():
             raise BadInput(f"the folder {path.parent} holds no config.json: pass a model's folder or its config.json")
+    refuse_endless(path)
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)

@@ -11,7 +11,7 @@ from theodolite.claims.contract import Claim, claims, ordered
 from theodolite.claims.records import registered
 from theodolite.claims.rule import Size
 from theodolite.errors import BadInput
-from theodolite.files import write_text
+from theodolite.files import refuse_endless, write_text
 from theodolite.measurement import finite
 
 Result = Mapping[str, Any]
@@ -74,6 +74,7 @@ def _standing(claim: Claim, kept: Mapping[tuple[str, Size], Result]) -> dict[str
 
 
 def _results(path: Path) -> Sequence[Result]:
+    refuse_endless(path)
     try:
         file = json.loads(path.read_text(encoding="utf-8"))
         made = file.get("hardware", {})

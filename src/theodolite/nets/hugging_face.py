@@ -22,6 +22,7 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput
+from theodolite.files import refuse_endless
 from theodolite.nets.blueprint import Blueprint
 from theodolite.nets.calling import Calling
 from theodolite.nets.own_net import SIZES, meaning
@@ -98,6 +99,7 @@ class _Source:
 def _read(net: str) -> _Source:
     path = Path(net.removeprefix(PREFIX))
     file = path / "config.json" if path.is_dir() else path
+    refuse_endless(file)
     try:
         text = file.read_bytes()
         config = json.loads(
@@ -105,7 +107,7 @@ def _read(net: str) -> _Source:
         )
     except OSError:
         raise BadInput(f"there is no configuration '{file}': give hf:FOLDER or hf:config.json") from None
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(f"'{file}' is no JSON ({error}): give the config.json of a model") from None
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise BadInput(f"'{file}' has no 'model_type': give the config.json of a Hugging Face model")

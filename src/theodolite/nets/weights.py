@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from theodolite.errors import BadInput, StoreError
+from theodolite.files import refuse_endless
 
 SUM = "theodolite.crc32"  # safetensors itself would read flipped bits without a word
 _PICKLED = (".pt", ".pth", ".bin", ".ckpt")
@@ -26,8 +27,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]
     source = Path(path)
     if source.is_dir():
         raise StoreError(f"'{source}' is a folder: give the path of a checkpoint")
-    if source.exists() and not source.is_file():
-        raise StoreError(f"'{source}' is no file to read from, but a device or a pipe: give the path of a checkpoint")
+    refuse_endless(source)
     if source.suffix in _PICKLED and source.is_file():
         return _read_pickled(source), {}
     try:

@@ -10,6 +10,7 @@ from typing import Any
 
 from theodolite.errors import BadInput, CertificateRefused
 from theodolite.field.draw import RULE
+from theodolite.files import refuse_endless
 from theodolite.measurement import canonical
 
 LARGEST = 1 << 63
@@ -57,6 +58,7 @@ def whole(header: Mapping[str, Any], names: Iterable[str]) -> None:
 def read(path: str | Path) -> list[Any]:
     """The certificates of a file: one document, or one a line in a file named .jsonl."""
     path = Path(path)
+    refuse_endless(path)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -157,6 +157,7 @@ class Database:
             check_same_thread=False,
         )
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
         if hasattr(connection, "setlimit"):  # from Python 3.11 on
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
             connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
@@ -189,10 +190,21 @@ class Database:
         connection.execute(f"PRAGMA user_version = {len(self._migrations)}")
 
     def _check(self, connection: sqlite3.Connection) -> None:
+        """The tables are ours, as we make them, and nothing runs when they are used; a small file's pages are sound."""
+        made = _schema(connection)
+        if any(kind in ("view", "trigger") for kind, _ in made.values()) or not self._ours().items() <= made.items():
+            raise StoreError(f"the tables of '{self.path}' were changed by another program: choose another folder")
         if self.path.stat().st_size <= CHECKED:
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
                 raise StoreError(damaged(self.path))
+
+    def _ours(self) -> dict[str, tuple[str, str]]:
+        """What the migrations make of an empty file."""
+        with contextlib.closing(sqlite3.connect(":memory:")) as empty:
+            for statement in (statement for statements in self._migrations for statement in statements):
+                empty.execute(statement)
+            return _schema(empty)
 
     def _keep_a_log(self, connection: sqlite3.Connection) -> None:
         """Write-ahead logging: readers never wait. SQLite does not wait for its turn to switch it on, so we do."""
@@ -245,6 +257,12 @@ class Database:
             return shutil.disk_usage(self.path.parent).free < 2**16
         except OSError:
             return False
+
+
+def _schema(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    """By name what a file defines: its kind and its words; what SQLite keeps for itself is left out."""
+    found = connection.execute("SELECT name, type, sql FROM sqlite_master WHERE sql IS NOT NULL")
+    return {name: (kind, words) for name, kind, words in found if not str(name).startswith("sqlite_")}
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -342,7 +342,7 @@ class Store:
     def _decoded(self, text: str) -> Any:
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, TypeError, RecursionError) as error:  # no JSON, no text, or nested too deep
             raise StoreError(damaged(self.path)) from error
 
     def _discard(self, *names: str | None, older_than: float | None = None) -> None:
