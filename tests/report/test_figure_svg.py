@@ -148,6 +148,15 @@ def test_intervals_are_bars_for_few_points_and_a_band_for_many() -> None:
     assert len(points(many)) == 20
 
 
+def test_points_that_would_lie_on_each_other_are_left_to_the_line() -> None:
+    xs = list(range(1, 1001))
+    curve = groups(drawn(figure(Series("s", xs, [1 / x for x in xs]), log_x=True, log_y=True)))["0"]
+    spots = points(curve)
+    assert 20 < len(spots) < 120
+    assert min(math.dist(a, b) for a, b in itertools.pairwise(spots[:-1])) > 4.3
+    assert paths(curve)[-1].get("d", "").count("L") == 999
+
+
 def test_names_on_an_axis_are_whole_and_slant_where_they_would_meet() -> None:
     long = [f"a task with a rather long name {i}" for i in range(8)]
     for names, slanted in ((["a", "b"], False), (long, True)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby
@@ -14,11 +15,12 @@ from theodolite.report.svg.read_out import read_out
 from theodolite.report.svg.series_style import Style
 
 _BAND_FROM = 13  # a band where so many points or more would make error bars a thicket
-_MARKED = 8  # of so many points every eighth has the form of its series
+_NEAR = 4.5  # pixels between the points of a curve of many
+_MARKED = 5  # of so many points every fifth has the form of its series
 
 
-def series_line(figure: Figure, series: Series, style: Style, place: int, frame: Frame, ink: Ink) -> str:
-    """`place`: the series' number in the legend."""
+def series_line(figure: Figure, series: Series, style: Style, number: int, frame: Frame, ink: Ink) -> str:
+    """`number`: of the series in the legend."""
     at = [frame.at(x, y) for x, y in zip(series.x, series.y, strict=True)]
     bars: list[str] = []
     fills: list[str] = []
@@ -32,10 +34,14 @@ def series_line(figure: Figure, series: Series, style: Style, place: int, frame:
         else:
             bars = [_bar(low, high) for low, high in zip(*ends, strict=True) if low and high and low != high]
     many = len(at) >= _BAND_FROM
-    dots = [point(figure, series, i, here, style, small=many and i % _MARKED > 0) for i, here in enumerate(at) if here]
+    shown = [(i, here) for i, here in enumerate(at) if here]
+    dots = [
+        point(figure, series, i, here, style, small=many and place % _MARKED > 0)
+        for place, (i, here) in enumerate(_apart(shown) if many else shown)
+    ]
     runs = [[here for here in run if here] for known, run in groupby(at, key=bool) if known]
     path = "".join(_path(run) for run in runs if len(run) > 1)
-    return series_group(style, place, fills, bars, dots, ink, path)
+    return series_group(style, number, fills, bars, dots, ink, path)
 
 
 def series_group(
@@ -69,6 +75,15 @@ def swatch(style: Style, ink: Ink) -> str:
     line = "M1,7H35"
     drawn = series_group(style, 0, [], [], [marker(style.symbol, (18, 7), "", "", scale=0.9)], ink, line)
     return drawn.replace(' class="series" data-series="0"', "")
+
+
+def _apart(points: Sequence[tuple[int, Point]]) -> list[tuple[int, Point]]:
+    """Without those that would lie on the one before; the line goes through them, and the table of points has them."""
+    kept: list[tuple[int, Point]] = []
+    for i, here in points:
+        if not kept or math.dist(kept[-1][1], here) >= _NEAR or i == points[-1][0]:
+            kept.append((i, here))
+    return kept
 
 
 def _path(points: Sequence[Point]) -> str:
