@@ -9,7 +9,9 @@ configurations. Tiny settings, one thread. What is said is held against what is 
   call, by NumPy. Wrong where it is outside the interval that is said, widened by a third.
 - the state that `learn` reports, where it is known by construction: wrong where another is said; "not resolved" is
   no wrong answer, and is counted.
-- `survey` (the sections asked for): taken, or why not; what it said is kept.
+- `survey` (leakage, symmetry, sensitivity, cost and what else is asked for): whether an output sees later tokens or
+  earlier calls, its symmetries, how far back it sees and the state that it carries, each held against what follows from
+  the definition, where something does; "not resolved" is no wrong answer, and is counted.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +47,7 @@ from theodolite.training.pairing import pair
 from timing import hardware
 
 STEPS, ROWS, POINTS, EPSILON, LONGEST = 60, 256, 24, 0.1, 6
-SECTIONS = ["symmetry"]  # `--sections` names others, which take minutes on a small machine
+SECTIONS = ["leakage", "symmetry", "sensitivity", "cost"]  # `--sections` names others: those that train take minutes
 
 
 def main() -> None:
@@ -73,6 +75,7 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "nets": len(rows),
         "taken by all three": sum(all("error" not in row[part] for part in parts) for row in rows),
+        "checks of the survey": _counted(row["survey"].get("checks", {}) for row in rows),
         "wrong": [f"{row['net']} {part}" for row in rows for part in parts if row[part].get("right") is False]
         + [f"{row['net']} state" for row in rows if row["learn"].get("state", {}).get("right") is False],
         "state right": sum(row["learn"].get("state", {}).get("right") is True for row in rows),
@@ -85,8 +88,19 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def _counted(checks: Iterable[dict[str, Any]]) -> dict[str, int]:
+    verdicts = [one["right"] for each in checks for one in each.values()]
+    words = {"right": True, "not resolved or not applicable": None, "wrong": False}
+    return {word: sum(verdict is value for verdict in verdicts) for word, value in words.items()}
+
+
 def _settings() -> dict[str, Any]:
-    learnt = {"task": "dyck, longest 6; majority of 5 bits for vectors", "steps": STEPS, "lr": 3e-3, "seeds": 1}
+    learnt = {
+        "task": "dyck, longest 6; majority of 5 bits for vectors; parity-check for one answer a sequence",
+        "steps": STEPS,
+        "lr": 3e-3,
+        "seeds": 1,
+    }
     ranked = {"points": POINTS, "epsilon": EPSILON, "relative_to": "spread", "resamples": 1}
     return {"learn": learnt, "rank": ranked, "survey": {"sections": list(SECTIONS), "alone": True}}
 
@@ -119,6 +133,7 @@ def _timed(part: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def _learn(foreign: Foreign) -> dict[str, Any]:
     vector = foreign.kind == "vector"
     task, fields = ("majority", {"bits": 5}) if vector else ("dyck", {"longest": LONGEST})
+    task = "parity-check" if foreign.pooled else task
     with tempfile.TemporaryDirectory() as out:
         found = learn(
             foreign.net, task, task_args=fields, shape=foreign.args, seeds=1, steps=STEPS, rows=ROWS, unseen="none",
@@ -136,6 +151,8 @@ def _learn(foreign: Foreign) -> dict[str, Any]:
     read = pairing.feed(batch.inputs[0], pairing.one_hot(torch.device("cpu")))
     with torch.no_grad():
         logits = foreign.call(theirs(module), _filled(module, foreign, read))[..., : made.spec.outputs]
+    if foreign.pooled:
+        logits = logits[:, None].expand(-1, read.shape[1], -1)
     if vector:
         right = logits.sign() == batch.targets[0]
     else:
@@ -189,7 +206,35 @@ def _survey(foreign: Foreign) -> dict[str, Any]:
     found = survey(foreign.net, args=dict(foreign.args), alone=True, only=SECTIONS)
     if found.failures:
         return {"error": found.failures[0]}
-    return {"said": {answer.question: [answer.standing, answer.text] for answer in found.answers}}
+    rows = {section.id: section.rows[0] for section in found.sections if section.rows}
+    checks = _checks(foreign, rows)
+    wrong = [name for name, check in checks.items() if check["right"] is False]
+    said = {answer.question: [answer.standing, answer.text] for answer in found.answers}
+    return {"said": said, "checks": checks, **({"right": False, "wrong": wrong} if wrong else {"right": True})}
+
+
+def _checks(foreign: Foreign, rows: dict[str, Any]) -> dict[str, Any]:
+    """By what is asked: said, known from the definition, and whether the two agree; None where nothing was said."""
+    checks: dict[str, Any] = {}
+
+    def compare(name: str, said: Any, known: Any) -> None:
+        checks[name] = {"said": said, "known": known, "right": None if said is None else said == known}
+
+    if "leakage" in rows:
+        told = rows["leakage"]["diagnostics"]
+        compare("leaks", bool(told["says"]), foreign.leaks)
+        if foreign.kind == "sequence" and not foreign.pooled:
+            compare("causal", told["causal"], foreign.causal)
+    for group in ("translation", "permutation", "time-shift") if "symmetry" in rows else ():
+        told = rows["symmetry"][group]
+        holds = None if "not_applicable" in told else told["diagnostics"]["holds"]
+        compare(group, holds, group in foreign.alike)
+    if "sensitivity" in rows and foreign.reach is not None:
+        compare("reach", rows["sensitivity"]["diagnostics"]["reach"], foreign.reach)
+    if "cost" in rows and foreign.state is not None and "state_size" in rows["cost"].result:
+        told = rows["cost"]["state_size"]
+        checks["state"] = _state(foreign, {"size": told["value"], **told["diagnostics"]})
+    return checks
 
 
 def _state(foreign: Foreign, told: dict[str, Any] | None) -> dict[str, Any]:

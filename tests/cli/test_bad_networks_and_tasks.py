@@ -39,6 +39,13 @@ class Kernel(Net):
         return super().forward(x.cuda())
 
 
+class Package(Net):
+    def forward(self, x):
+        import no_such_kernels
+
+        return super().forward(x)
+
+
 class Needs(Net):
     def __init__(self, vocab_size, num_classes, lattice):
         super().__init__(vocab_size, num_classes)
@@ -96,7 +103,14 @@ def here(tmp_path, monkeypatch):
         ("--net nets.py:NoModule --task parity-check", "built a NoModule instead of an nn.Module: return a module"),
         ("--net nets.py:Seven --task parity-check", "returned the shape (3, 2, 7) on 'parity-check'"),
         ("--net nets.py:Writes --task parity-check", "changes its weight 'out.weight' in forward"),
-        ("--net nets.py:Kernel --task parity-check", "'nets.py:Kernel' cannot run on 'parity-check' at length 1"),
+        (
+            "--net nets.py:Kernel --task parity-check",
+            "a net is tried on the CPU first, so give it a way without the kernel",
+        ),
+        (
+            "--net nets.py:Package --task parity-check",
+            "No module named 'no_such_kernels': install 'no_such_kernels', or leave out what needs it",
+        ),
         ("--net nets.py:Needs --task parity-check", "needs 'lattice' to be built: give --arg lattice=VALUE"),
         ("--net hf:nowhere --task parity-check", "there is no configuration"),
         ("--net nets.py:Net --task parity-check --weights nowhere.pt", "there is no checkpoint 'nowhere.pt'"),

@@ -28,7 +28,9 @@ def tokens_first(module: nn.Module, x: Tensor) -> Any:
 @dataclass(frozen=True)
 class Foreign:
     """`call`: the author's way to (batch, token, output). `state`: how many numbers of the past it carries, "grows", or
-    None where that is not known. `causal`: an output sees nothing of what comes later."""
+    None where that is not known. `causal`: an output sees nothing of what comes later. `alike`: what leaves it alone,
+    "time-shift" where zeros put before the input only delay its outputs (biases 0), "permutation" of the tokens.
+    `reach`: how many tokens back an output sees, where there is an end. `leaks`: an answer depends on earlier calls."""
 
     name: str
     reads: Literal["ids", "numbers"]
@@ -37,6 +39,9 @@ class Foreign:
     args: Mapping[str, Any] = field(default_factory=dict)
     causal: bool = True
     state: int | str | None = None
+    alike: tuple[str, ...] = ()
+    reach: int | None = None
+    leaks: bool = False
     pooled: bool = False
 
     @property
@@ -49,39 +54,40 @@ def _word_language(module: Any, x: Tensor) -> Tensor:
     return module(x.T, module.init_hidden(x.shape[0]))[0].transpose(0, 1)
 
 
+STEPS = ("time-shift",)
 CORPUS = (
-    Foreign("recurrent:GRUTagger", "ids", tokens_first, args={"hidden_dim": 16}, state=16),
-    Foreign("recurrent:WordLanguageRNN", "ids", _word_language, args={"nhid": 12, "nlayers": 1}, state=24),
-    Foreign("recurrent:CharRNN", "numbers", first, args={"hidden_size": 16}, state=16),
-    Foreign("recurrent:BiLSTM", "numbers", causal=False),
-    Foreign("recurrent:MinGRU", "ids", lambda m, x: m(x)["logits"], args={"dim": 16}, state=16),
-    Foreign("recurrent:FixedLSTM", "numbers", state=48),
-    Foreign("recurrent:KeptState", "ids", state=24),
+    Foreign("recurrent:GRUTagger", "ids", tokens_first, args={"hidden_dim": 16}, state=16, alike=STEPS),
+    Foreign("recurrent:WordLanguageRNN", "ids", _word_language, args={"nhid": 12, "nlayers": 1}, state=24, alike=STEPS),
+    Foreign("recurrent:CharRNN", "numbers", first, args={"hidden_size": 16}, state=16, alike=STEPS),
+    Foreign("recurrent:BiLSTM", "numbers", causal=False, alike=STEPS),
+    Foreign("recurrent:MinGRU", "ids", lambda m, x: m(x)["logits"], args={"dim": 16}, state=16, alike=STEPS),
+    Foreign("recurrent:FixedLSTM", "numbers", state=48, alike=STEPS),
+    Foreign("recurrent:KeptState", "ids", state=24, alike=STEPS),
     Foreign("attention:MinGPT", "ids", first, state="grows"),
     Foreign("attention:NanoGPT", "ids", first, state="grows"),
     Foreign("attention:LlamaStyle", "ids", lambda m, x: m(x, 0), state="grows"),
     Foreign("attention:TransformerModel", "ids", tokens_first, state="grows"),
     Foreign("attention:ALiBi", "numbers", state="grows"),
     Foreign("attention:LinearAttention", "ids", args={"dim": 4}, state=20),
-    Foreign("attention:SlidingWindow", "ids", args={"d_model": 8}, state=24),
-    Foreign("attention:EncoderClassifier", "ids", causal=False),
-    Foreign("state_space:S4D", "numbers", args={"d_model": 4}, state=32),
+    Foreign("attention:SlidingWindow", "ids", args={"d_model": 8}, state=24, reach=3),
+    Foreign("attention:EncoderClassifier", "ids", causal=False, alike=("translation", "permutation")),
+    Foreign("state_space:S4D", "numbers", args={"d_model": 4}, state=32, alike=STEPS),
     Foreign("state_space:RWKV", "ids", args={"n_embd": 8}),
-    Foreign("state_space:RetNet", "ids", args={"hidden_size": 8, "heads": 2}, state=2 * 4 * 3),
-    Foreign("state_space:Mamba", "numbers"),
-    Foreign("state_space:HGRN", "numbers", args={"channels": 16}, state=16),
-    Foreign("state_space:Hyena", "ids"),
+    Foreign("state_space:RetNet", "ids", args={"hidden_size": 8, "heads": 2}, state=2 * 4 * 3, alike=STEPS),
+    Foreign("state_space:Mamba", "numbers", alike=STEPS),
+    Foreign("state_space:HGRN", "numbers", args={"channels": 16}, state=16, alike=STEPS),
+    Foreign("state_space:Hyena", "ids", alike=STEPS),
     Foreign("unusual:BatchNormNet", "numbers", kind="vector"),
-    Foreign("unusual:TemporalConvNet", "numbers"),
-    Foreign("unusual:RunningMean", "ids", state=24),
-    Foreign("unusual:StraightThrough", "numbers"),
-    Foreign("unusual:AdaptiveDepth", "ids"),
-    Foreign("unusual:MixtureOfExperts", "ids", lambda m, x: m(x)[1]),
-    Foreign("unusual:Frozen", "numbers", args={"reservoir": 16}, state=16),
+    Foreign("unusual:TemporalConvNet", "numbers", alike=STEPS, reach=6),
+    Foreign("unusual:RunningMean", "ids", state=24, leaks=True),
+    Foreign("unusual:StraightThrough", "numbers", alike=STEPS),
+    Foreign("unusual:AdaptiveDepth", "ids", alike=STEPS),
+    Foreign("unusual:MixtureOfExperts", "ids", lambda m, x: m(x)[1], alike=STEPS),
+    Foreign("unusual:Frozen", "numbers", args={"reservoir": 16}, state=16, alike=STEPS),
     Foreign("unusual:WeightTied", "ids"),
-    Foreign("unusual:PooledClassifier", "ids", pooled=True),
+    Foreign("unusual:PooledClassifier", "ids", pooled=True, alike=("translation", "permutation")),
     Foreign("unusual:Fourier", "numbers", kind="vector"),
-    Foreign("unusual:build_model", "ids", state=24),
+    Foreign("unusual:build_model", "ids", state=24, alike=STEPS),
 )
 
 
@@ -109,7 +115,10 @@ def hugging_face(folder: Path) -> list[Foreign]:
         config.architectures = [model]
         config.save_pretrained(folder / kind)
         call = lambda module, x: module(x).logits
-        found.append(_Built(f"hf:{folder / kind}", "ids", call, args={"width": 16, "depth": 2}, causal=kind != "Bert"))
+        known: dict[str, Any] = {"alike": STEPS} if kind == "Mamba" else {}
+        found.append(
+            _Built(f"hf:{folder / kind}", "ids", call, args={"width": 16, "depth": 2}, causal=kind != "Bert", **known)
+        )
     return found
 
 

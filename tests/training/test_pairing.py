@@ -30,7 +30,7 @@ class Linear(nn.Module):
 
 class WrongShape(Linear):
     def forward(self, x: Tensor) -> Tensor:
-        return self.layer(x)[:, 0]
+        return self.layer(x)[:, :-1]
 
 
 class TooManyOutputs(Linear):
@@ -81,7 +81,7 @@ def constant(x: Tensor) -> Tensor:
     [
         (
             WrongShape,
-            r"'WrongShape' returned the shape \(3, 2\) on 'parity-check' at length 1 \(2 tokens\), and \(3, 2, 2\)",
+            r"'WrongShape' returned the shape \(3, 1, 2\) on 'parity-check' at length 1 \(2 tokens\), and \(3, 2, 2\)",
         ),
         (TooManyOutputs, r"returned the shape \(3, 2, 4\) .* and \(3, 2, 2\) is needed"),
         (Raising, r"'Raising' cannot run on 'parity-check' at length 1 \(2 tokens\): ValueError: no such thing$"),

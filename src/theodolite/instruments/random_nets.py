@@ -12,6 +12,7 @@ from theodolite.errors import BadInput, TheodoliteError
 from theodolite.instruments.precision import Precision, precision_of
 from theodolite.instruments.through_embedding import Fed
 from theodolite.measurement import seed_of
+from theodolite.nets.failure import advice
 from theodolite.nets.load import Blueprint, seeded
 
 _NOISE = 0.02  # added to every weight, so that none that starts at 0 or 1 makes the net a special one
@@ -85,7 +86,7 @@ def call(plan: Blueprint, module: nn.Module, x: Tensor) -> Any:
     except Exception as error:
         raise BadInput(
             f"'{plan.name}' failed on an input of shape {tuple(x.shape)} ({type(error).__name__}: "
-            f"{_first_line(error)}): check the shapes it expects"
+            f"{_first_line(error)}): {advice(error) or 'check the shapes it expects'}"
         ) from error
 
 

@@ -12,6 +12,7 @@ from torch import nn
 
 from theodolite.errors import BadInput, TheodoliteError
 from theodolite.nets.calling import Calling
+from theodolite.nets.failure import advice
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Blueprint:
             if self.registered:
                 raise
             said = " ".join(str(error).split())
-            raise BadInput(f"'{self.name}' could not be built: {type(error).__name__}: {said}") from error
+            hint = f": {told}" if (told := advice(error)) else ""
+            raise BadInput(f"'{self.name}' could not be built: {type(error).__name__}: {said}{hint}") from error
         if not isinstance(module, nn.Module):
             raise BadInput(f"'{self.name}' built a {type(module).__name__} instead of an nn.Module: return a module")
         if self.calling is not None:

@@ -21,12 +21,14 @@ _STARTS = ("init_hidden", "init_state", "initial_state", "get_initial_state")
 @dataclass(frozen=True)
 class Calling:
     """`features`: it reads so many numbers, and inputs with fewer are filled up with zeros. `outputs`: the first so
-    many entries are read. `token_first`: it takes (token, batch, …). `further`: what else its forward asks for."""
+    many entries are read. `token_first`: it takes (token, batch, …). `further`: what else its forward asks for.
+    `pooled`: its one answer for a whole sequence stands at the last token, and zeros at the others."""
 
     features: int | None = None
     outputs: int | None = None
     token_first: bool = False
     further: tuple[str, ...] = ()
+    pooled: bool = False
 
     def attach(self, module: nn.Module) -> tuple[RemovableHandle, RemovableHandle]:
         enter = module.register_forward_pre_hook(_Enter(self), with_kwargs=True)
@@ -42,6 +44,8 @@ class Calling:
         if self.outputs is not None:
             many = "entry is" if self.outputs == 1 else f"{self.outputs} entries are"
             found.append(f"the first {many} read of its outputs")
+        if self.pooled:
+            found.append("its one answer for a whole sequence is read at the last token")
         return found
 
 
@@ -72,6 +76,9 @@ class _Leave:
             return found
         if self.calling.token_first and found.dim() > 2:
             found = found.transpose(0, 1)
+        if self.calling.pooled and found.dim() == 2:
+            before = args[0].shape[0 if self.calling.token_first else 1] - 1
+            found = F.pad(found.unsqueeze(1), (0, 0, before, 0))
         return found if self.calling.outputs is None else found[..., : self.calling.outputs]
 
 

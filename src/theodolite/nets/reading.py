@@ -9,6 +9,7 @@ from typing import Any, Literal
 import torch
 
 from theodolite.errors import BadInput
+from theodolite.nets.failure import advice
 from theodolite.nets.load import blueprint, load, seeded
 
 Kind = Literal["sequence", "vector"]
@@ -77,7 +78,8 @@ class _Trial:
                 return cls(shape, output, meets=(_meets if sequence else _rows_meet)(module, x, output))
             except Exception as error:
                 lines = str(error).strip().splitlines()
-                return cls(shape, None, f"failed ({type(error).__name__}: {lines[0] if lines else ''})")
+                hint = f"; {told}" if (told := advice(error)) else ""
+                return cls(shape, None, f"failed ({type(error).__name__}: {lines[0] if lines else ''}{hint})")
 
 
 def _rows_meet(module: torch.nn.Module, x: torch.Tensor, output: torch.Tensor) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from theodolite.errors import BadInput, NotApplicable, TheodoliteError
 from theodolite.nets import fingerprint
 from theodolite.nets.contract import nets
+from theodolite.nets.failure import advice
 from theodolite.nets.load import Blueprint, blueprint, seeded
 from theodolite.nets.own_net import SIZES, meaning
 from theodolite.nets.parts.as_vector import AsVector
@@ -87,8 +88,9 @@ def pair(
             f"'{plan.name}' knows {plan.vocab} symbols and '{task.name}' has {spec.vocab}: give it a larger vocabulary"
         )
     chosen = {meaning(name) for name in shape or {}}
-    if not registered and ("outputs" in chosen or not any(meaning(name) == "outputs" for name in plan.known)):
-        plan = _narrowed(plan, task, lengths[0])
+    if not registered and not entry_by_entry:
+        told = any(meaning(name) == "outputs" for name in plan.known) and "outputs" not in chosen
+        plan = _read_as(plan, task, lengths, told)
 
     def build(seed: int) -> nn.Module:
         with seeded(seed):
@@ -133,13 +135,14 @@ def with_shape(sizes: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, 
     return {**{name: size for name, size in sizes.items() if name not in chosen}, **shape}
 
 
-def _narrowed(plan: Blueprint, task: Task, length: int | None) -> Blueprint:
-    """A net that was not told how many outputs to have, and has more than the task: the first are read."""
+def _read_as(plan: Blueprint, task: Task, lengths: Sequence[int | None], told: bool) -> Blueprint:
+    """A net that was not `told` how many outputs to have, and has more than the task: the first are read. One that has
+    one answer for a whole sequence: it is read at the last token, where the task asks there alone."""
     if plan.calling is None:
         return plan
     with seeded(0):
         module = plan.build().eval()
-    x = sample(task, length).inputs[0]
+    x = sample(task, lengths[min(1, len(lengths) - 1)]).inputs[0]  # the longest of training
     if plan.vocab is None and task.spec.vocab is not None:
         x = nn.functional.one_hot(x, task.spec.vocab).float()
     try:
@@ -147,8 +150,19 @@ def _narrowed(plan: Blueprint, task: Task, length: int | None) -> Blueprint:
             found = module(x)
     except Exception:  # the run that follows will say why
         return plan
-    more = isinstance(found, Tensor) and found.dim() > 1 and found.shape[-1] > task.spec.outputs
-    return replace(plan, calling=replace(plan.calling, outputs=task.spec.outputs)) if more else plan
+    if not isinstance(found, Tensor) or found.dim() < 2:
+        return plan
+    calling, outputs = plan.calling, task.spec.outputs
+    if task.spec.kind == "sequence" and found.dim() == 2 and found.shape[1] != x.shape[1]:
+        if any(sample(task, length).mask[..., :-1].any() for length in lengths):
+            raise NotApplicable(
+                f"'{plan.name}' gives one answer for a whole sequence and '{task.name}' asks at several places: return "
+                "one for every token, or use a task of one answer, such as parity-check"
+            )
+        calling = replace(calling, pooled=True)
+    if not told and found.shape[-1] > outputs:
+        calling = replace(calling, outputs=outputs)
+    return replace(plan, calling=calling)
 
 
 def sample(task: Task, length: int | None, rows: int = _ROWS) -> Batch:
@@ -211,6 +225,7 @@ def _run_once(pairing: Pairing, module: nn.Module, length: int | None) -> None:
         trained = pairing.task.spec.lengths
         beyond = length is not None and trained is not None and length > trained[1]
         hint = "; that is beyond training, so evaluate shorter lengths only (--unseen)" if beyond else ""
+        hint = f": {told}" if (told := advice(error)) else hint
         raise _misfit(pairing.registered, f"'{pairing.name}' cannot run {at}: {reason}{hint}") from error
     if not isinstance(found, Tensor):
         raise _misfit(pairing.registered, f"'{pairing.name}' returned a {type(found).__name__} {at}: return one tensor")

@@ -14,6 +14,7 @@ from theodolite.errors import BadInput, TheodoliteError
 from theodolite.field import FieldTensor, Modulus, draw_residues
 from theodolite.instruments.precision import Precision, precision_of
 from theodolite.instruments.rank.one_entry import cut_head
+from theodolite.nets.failure import advice
 from theodolite.nets.load import Subject
 
 Points = Tensor  # (points, sites, features)
@@ -130,9 +131,8 @@ class ScalarFunction:
             cause = str(error).strip().splitlines()
             refused = next((line for line in cause if "NotPolynomial" in line), None)
             reason = refused or f"{type(error).__name__}: {cause[0] if cause else 'no message'}"
-            hint = (
-                "check the shapes it expects" if self.subject.kind == "sequence" else "give --tokens if it reads tokens"
-            )
+            shapes = "check the shapes it expects"
+            hint = advice(error) or (shapes if self.subject.kind == "sequence" else "give --tokens if it reads tokens")
             raise BadInput(
                 f"'{self.subject.name}' failed on an input of shape {self._input_shape()} ({reason}): {hint}"
             ) from error
