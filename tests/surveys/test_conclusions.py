@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from theodolite.lab.cell import Cell, Row
@@ -72,11 +73,24 @@ def test_of_the_users_network_it_is_said_what_it_alone_has_and_lacks():
     others = [
         *answers("permutation equivariance", mine="yes", lstm="no", gru="no"),
         *answers("constant state size", mine="no", lstm="yes", gru="yes"),
+        *answers("recall capacity", mine="partly", lstm="yes", gru="yes"),
         *answers("one-symbol sensitivity", mine="yes", lstm="unlearnt", gru="no"),  # not settled for all
     ]
     (apart, state) = told(("a.py:Mine", "lstm", "gru"), [], others, [])
-    assert apart == "Yours (Mine) alone has permutation equivariance; it alone lacks constant state size."
+    assert apart == (
+        "Yours (Mine) alone has permutation equivariance; it alone lacks constant state size; it alone has recall "
+        "capacity only in part."
+    )
     assert state == "The state carried along is constant in lstm and gru, and grows in yours (Mine)."
+
+
+def test_marks_that_differ_while_intervals_meet_set_nothing_apart():
+    near = [replace(one, interval=(0.8, 0.95)) for one in answers("recall capacity", mine="partly", lstm="yes")]
+    apart = [replace(near[0], interval=(0.2, 0.3)), near[1]]
+    assert told(("a.py:Mine", "lstm"), [], near, []) == (
+        "Yours (Mine) answers as lstm does in 0 of 1 settled questions, the nearest here.",
+    )
+    assert told(("a.py:Mine", "lstm"), [], apart, []) == ("Yours (Mine) alone has recall capacity only in part.",)
 
 
 def test_where_nothing_sets_it_apart_the_nearest_is_named():

@@ -142,9 +142,9 @@ def _scaling(result: Any) -> None:
 
 
 def _survey(result: Any) -> None:
-    from theodolite.report.terminal.cards import print_cards
+    from theodolite.cli.views.survey import print_survey
 
-    print_cards(terminal(), result.answers, result.nets, result.facts)
+    print_survey(terminal(), result, plain=False)
 
 
 def _nets(entries: Any) -> None:

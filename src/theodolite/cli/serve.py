@@ -10,6 +10,7 @@ from typer import Option
 
 from theodolite.cli.groups import Computing, grouped
 from theodolite.cli.options import print_json
+from theodolite.cli.terminal import terminal
 
 _PORT = 8765
 
@@ -29,15 +30,12 @@ def serve(
 
     It reads --out and writes nothing. Its address has a token, without which nothing is answered. Ctrl-C ends it.
     """
-    from rich.console import Console
-
     from theodolite.serving.serve import serve as begin
 
     with begin(out, port=port, host=host, wait=False) as page:
         if output.json:
             print_json({"address": page.address, "out": str(page.out), "port": page.port})
         else:
-            console = Console(highlight=False, soft_wrap=True)
-            console.print(f"{page.address}\nreads {page.out}; Ctrl-C ends it", markup=False)
+            terminal().print(f"{page.address}\nreads {page.out}; Ctrl-C ends it", markup=False, soft_wrap=True)
         with suppress(KeyboardInterrupt):
             page.wait()

@@ -51,7 +51,8 @@ def _learning(answers: Sequence[Answer], names: Mapping[str, str]) -> str:
         ", also on longer inputs than any in training" if any(" longer " in one.text for one in most.values()) else ""
     )
     listed = f" ({_listed(reliably)})" if reliably else ""
-    rest = [f"{names[net]} {_counted(*counts[net])}" for net in order[1 : 1 + _MOST]]
+    told = sorted(order[1:], key=lambda net: not own(net))[:_MOST]  # the user's in any case
+    rest = [f"{names[net]} {_counted(*counts[net])}" for net in order if net in told]
     first, second = counts[best]
     learnt = f"{first or 'none'} of {len(most)} tasks in every run{beyond}{listed}"
     partly = f", and {second} in part" if second else ""
@@ -94,19 +95,27 @@ def _own_apart(answers: Sequence[Answer], mine: Sequence[str], names: Mapping[st
     settled = _settled(answers)
     parts = []
     for net in mine:
-        alone = [
-            a for a, found in settled.items() if found.get(net) == "yes" and list(found.values()).count("yes") == 1
-        ]
-        lacks = [
-            a
-            for a, found in settled.items()
-            if found.get(net, "yes") != "yes" and list(found.values()).count("yes") == len(found) - 1
-        ]
-        if alone:
-            parts.append(f"{names[net]} alone has {_listed(alone)}")
-        if lacks:
-            parts.append(f"{'it' if alone else names[net]} alone lacks {_listed(lacks)}")
+        sure = {a: found for a, found in settled.items() if net in found and _stands_out(a, net, answers)}
+        alone = [a for a, found in sure.items() if found[net] == "yes" and list(found.values()).count("yes") == 1]
+        behind = {
+            a: found[net]
+            for a, found in sure.items()
+            if found[net] != "yes" and list(found.values()).count("yes") == len(found) - 1
+        }
+        lacks, partly = ([a for a, standing in behind.items() if standing == s] for s in ("no", "partly"))
+        told = [f"alone has {_listed(alone)}"] if alone else []
+        told += [f"alone lacks {_listed(lacks)}"] if lacks else []
+        told += [f"alone has {_listed(partly)} only in part"] if partly else []
+        parts += [f"{names[net]} {'; it '.join(told)}"] if told else []
     return "; ".join(parts[:_MOST]) + "." if parts else _nearest(mine[0], settled, names)
+
+
+def _stands_out(ability: str, net: str, answers: Sequence[Answer]) -> bool:
+    """Whether the net's number is surely another than each other's; where one has no interval, marks speak."""
+    asked = {one.net: one.interval for one in answers if one.ability == ability}
+    mine = asked.pop(net)
+    others = [interval for interval in asked.values() if interval is not None]
+    return mine is None or all(high < mine[0] or mine[1] < low for low, high in others)
 
 
 def _nearest(net: str, settled: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> str:

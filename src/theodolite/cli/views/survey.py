@@ -38,7 +38,7 @@ def _print_lines(console: Console, found: Survey) -> None:
         cells = (answer.net, answer.ability, MARKS[answer.standing][1], answer.text, *theory, answer.published)
         console.print(Text("\t".join(cells)))
     if words := tally(found.answers):
-        console.print(Text(f"theory: {words}"))
+        console.print(Text(f"summary: {words}"))
     for text in differences(found.answers, short_names(found.nets)):
         console.print(Text(f"theory differs: {text}"))
 
