@@ -98,6 +98,13 @@ def compare(
     rows = trained(out)
     if not rows:
         raise BadInput(f"the store in '{out}' holds no trained members yet: run 'theodolite learn' first")
+    return compare_members(rows, first, second, task=task, metric=metric)
+
+
+def compare_members(
+    rows: Sequence[Row], first: str, second: str, *, task: str | None = None, metric: str = "accuracy"
+) -> Comparison:
+    """The same of rows at hand."""
     found = pair_members(rows, first, second, task, same_unseen=metric == "unseen")
     groups: dict[str, list[tuple[Row, Row]]] = {}
     for pair in found.pairs:

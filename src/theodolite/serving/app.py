@@ -25,7 +25,7 @@ from theodolite.serving.parts.every import every
 from theodolite.serving.parts.part import Part
 from theodolite.serving.requests import Control, read
 from theodolite.serving.runs import COMPARED, CONTROLS, PLACE, compared, listed
-from theodolite.serving.stores import Stores
+from theodolite.serving.stores import Reading, Stamp, Stores
 from theodolite.serving.tables import ASKED, NAME, Tables
 from theodolite.serving.warm import warm
 from theodolite.version import __version__
@@ -42,7 +42,7 @@ class Page:
 
     def __init__(self, folder: Folder, token: str, cookie: str) -> None:
         self.folder, self._token, self._cookie = folder, token, cookie
-        self.calculator, self.reader = Calculator(), Calculator(workers=2, waiting=32)
+        self.calculator, self.reader = Calculator(), Calculator(workers=2, waiting=200)
         self.stores, self.tables = Stores(folder), Tables()
         self._warm: asyncio.Task[None] | None = None
         parts = every(folder, self.stores)
@@ -108,19 +108,24 @@ class Page:
 
     async def runs(self, request: Request) -> Response:
         asked = _asked(request, CONTROLS)
-        stamp = await self.reader.ask(partial(self.stores.stamp, asked["place"]))
+        stamp = self.stores.stamp(asked["place"])
         tag = _tag([stamp, sorted(asked.items())])
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers={"etag": tag})
-        compute = lambda: listed(self.stores.read(asked["place"]).runs, asked)
-        found = await self.reader.ask(compute, ("runs", tag))
+        reading = await self._reading(asked["place"], stamp)
+        found = await self.reader.ask(lambda: listed(reading, asked), ("runs", tag))
         return JSONResponse(found, headers={"etag": tag})
 
     async def compare(self, request: Request) -> Response:
         asked = _asked(request, COMPARED)
-        stamp = await self.reader.ask(partial(self.stores.stamp, asked["place"]))
-        compute = lambda: compared(self.folder, self.stores, **asked).to_json()
-        return JSONResponse(await self.reader.ask(compute, ("compare", stamp, *sorted(asked.items()))))
+        stamp = self.stores.stamp(asked["place"])
+        reading = await self._reading(asked.pop("place"), stamp)
+        key = ("compare", stamp, *sorted(asked.items()))
+        return JSONResponse(await self.reader.ask(lambda: compared(reading, **asked).to_json(), key))
+
+    async def _reading(self, place: str, stamp: Stamp) -> Reading:
+        """One thread reads what is new of a store; all who ask for it meanwhile wait for that."""
+        return await self.reader.ask(partial(self.stores.read, place), ("store", place, stamp), keep=False)
 
     async def part(self, request: Request) -> Response:
         part, answer = self._found(request)

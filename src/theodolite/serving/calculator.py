@@ -23,33 +23,35 @@ class Calculator:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="theodolite-page")
         self._most, self._taken = workers + waiting, 0
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._running: dict[Hashable, asyncio.Future[Any]] = {}
         self._size = kept
 
-    async def ask(self, function: Callable[[], Any], key: Hashable | None = None) -> Any:
-        """What the function gives, in another thread; under a `key` it is remembered."""
+    async def ask(self, function: Callable[[], Any], key: Hashable | None = None, *, keep: bool = True) -> Any:
+        """What the function gives, in another thread. Under a `key` it is remembered, if it is to be kept, and who asks
+        the same meanwhile waits for the same answer."""
         if key is not None and key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        if self._taken >= self._most:
-            raise Busy(f"{self._taken} answers are being computed already: ask again in a moment")
-        self._taken += 1
-        try:
+        work = self._running.get(key)
+        if work is None:
+            if self._taken >= self._most:
+                raise Busy(f"{self._taken} answers are being computed already: ask again in a moment")
             work = asyncio.get_running_loop().run_in_executor(self._pool, function)
-            work.add_done_callback(self._done)  # also when whoever asked has gone: the thread goes on until its end
-        except BaseException:
-            self._taken -= 1
-            raise
-        found = await asyncio.shield(work)
-        if key is not None:
-            self._kept[key] = found
+            self._taken += 1
+            if key is not None:
+                self._running[key] = work
+            # Also when whoever asked has gone: the thread goes on until its end.
+            work.add_done_callback(lambda done: self._done(done, key, keep))
+        return await asyncio.shield(work)
+
+    def _done(self, work: asyncio.Future[Any], key: Hashable | None, keep: bool) -> None:
+        self._taken -= 1
+        self._running.pop(key, None)
+        failed = work.cancelled() or work.exception() is not None  # looked at, so that nobody is told of it later
+        if key is not None and keep and not failed:
+            self._kept[key] = work.result()
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)
-        return found
-
-    def _done(self, work: asyncio.Future[Any]) -> None:
-        self._taken -= 1
-        if not work.cancelled():
-            work.exception()  # looked at, so that nobody is told of it where nobody waits any more
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -38,7 +38,7 @@ REPORT_POLICY = (
 )
 LARGEST = 20 * 2**20  # bytes of a table
 _LONGEST_ADDRESS = 8192
-_AT_ONCE = 64  # requests
+_AT_ONCE = 256  # requests
 _SECONDS = 60.0
 _METHODS = ("GET", "HEAD", "POST", "DELETE")
 _HEADERS = {

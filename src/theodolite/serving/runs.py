@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from theodolite.bench.compare import METRICS, Comparison, TaskComparison, compare
+from theodolite.bench.compare import METRICS, Comparison, TaskComparison, compare_members
 from theodolite.bench.runs import Runs
 from theodolite.bench.selection import STATUSES, select, settings
 from theodolite.errors import BadInput
 from theodolite.lab.cell import Row
-from theodolite.lab.condition import condition
 from theodolite.report.table import Column, Table
-from theodolite.serving.folder import STORE, Folder
 from theodolite.serving.requests import Choice, Whole, Words, some
 from theodolite.serving.shown import Shown
-from theodolite.serving.stores import Stores
+from theodolite.serving.stores import Reading
 
 LINES = 100  # on a page
 PLACE = Words("place", "folder", longest=1000)
@@ -74,45 +71,41 @@ _WORDS = {
 }
 
 
-def listed(found: Runs, asked: Mapping[str, Any]) -> dict[str, Any]:
+def listed(found: Reading, asked: Mapping[str, Any]) -> dict[str, Any]:
     """A page of lines, the newest last, with the ids that `compared` takes and the names that can be filtered by."""
-    everything = found.rows
-    where = _pairs(asked["where"])
     named = some({name: asked[name] for name in ("net", "task", "status")})
-    rows = select(everything, where=where, **named)
-    names = {kind: sorted({row.cell.config[kind] for row in everything}) for kind in ("net", "task")}
+    names = {kind: sorted({own[0].cell.config[kind] for own in found.groups.values()}) for kind in ("net", "task")}
+    if asked["where"] or asked["status"]:
+        groups = found.grouped(select(found.rows, where=_pairs(asked["where"]), **named))
+    else:
+        chosen = select([own[0] for own in found.groups.values()], **named)  # all of a group have one net and task
+        groups = {name: found.groups[name] for name in map(found.group_of.__getitem__, map(id, chosen))}
+    members, begin = sum(map(len, groups.values())), asked["page"] * LINES
     if asked["lines"] == "members":
-        begin = asked["page"] * LINES
-        table = Table("Members", _MEMBERS, Runs(tuple(rows[begin : begin + LINES])).table)
-        shown = Shown(_nothing(everything, rows), tables=[table]).to_json()
-        return {**shown, "ids": None, "total": len(rows), "members": len(rows), **names}
-    groups = _groups(rows)
-    chosen = list(groups.items())[asked["page"] * LINES :][:LINES]
-    table = Table("Networks and tasks", _GROUPS, [_line(members) for _, members in chosen])
-    return {
-        **Shown(_nothing(everything, rows), tables=[table]).to_json(),
-        "ids": [name for name, _ in chosen],
-        "total": len(groups),
-        "members": len(rows),
-        **names,
-    }
+        held = {id(row) for own in groups.values() for row in own}
+        rows = [row for row in found.rows if id(row) in held][begin : begin + LINES]
+        table, ids, total = Table("Members", _MEMBERS, Runs(tuple(rows)).table), None, members
+    else:
+        shown = list(groups.items())[begin : begin + LINES]
+        lines = [_line(found, name, own) for name, own in shown]
+        table, ids, total = Table("Networks and tasks", _GROUPS, lines), [name for name, _ in shown], len(groups)
+    content = Shown(_nothing(found.rows, members), tables=[table]).to_json()
+    return {**content, "ids": ids, "total": total, "members": members, **names}
 
 
-def _nothing(everything: Sequence[Row], chosen: Sequence[Row]) -> list[str]:
+def _nothing(everything: Sequence[Row], chosen: int) -> list[str]:
     if not everything:
         return ["This store holds no trained networks, or none yet: other measurements stand in the report."]
     return [] if chosen else ["None of these runs fits the filters: loosen them."]
 
 
-def compared(folder: Folder, stores: Stores, place: str, first: str, second: str, metric: str) -> Shown:
+def compared(found: Reading, first: str, second: str, metric: str) -> Shown:
     """Two groups of `listed`, pair by pair."""
-    groups = _groups(stores.read(place).runs.rows)
+    groups = found.groups
     if first not in groups or second not in groups:
         raise BadInput("choose two lines that are listed: these are not, or are no more")
     names = _selectors(groups[first][0], groups[second][0])
-    task = groups[first][0].cell.config["task"]
-    found = compare(*names, folder.file(place, STORE).parent, task=task, metric=metric)
-    return _comparison(found)
+    return _comparison(compare_members([*groups[first], *groups[second]], *names, metric=metric))
 
 
 def _comparison(found: Comparison) -> Shown:
@@ -143,15 +136,18 @@ def _task(one: TaskComparison) -> dict[str, Any]:
     }
 
 
-def _groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        name = hashlib.sha256(condition(row.cell.config).encode()).hexdigest()[:16]
-        found.setdefault(name, []).append(row)
-    return found
+def _line(found: Reading, name: str, members: Sequence[Row]) -> dict[str, Any]:
+    """Computed once for a group of so many, where it is the whole group."""
+    key, whole = (name, len(members)), len(members) == len(found.groups[name])
+    if not whole or key not in found.lines:
+        line = _summed(members)
+        if not whole:
+            return line
+        found.lines[key] = line
+    return found.lines[key]
 
 
-def _line(members: Sequence[Row]) -> dict[str, Any]:
+def _summed(members: Sequence[Row]) -> dict[str, Any]:
     (entry,) = Runs(tuple(members)).summary
     text = lambda values: " ".join(f"{name}={value}" for name, value in values.items())
     return {

@@ -109,8 +109,9 @@ def _bound(host: str, port: int) -> socket.socket:
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 1 << 16:
         raise BadInput(f"there is no port {port!r}: give a number from 1 to 65535, or 0 for a free one")
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        bound = socket.socket(family, socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        bound = socket.socket(family, kind, protocol)  # without the protocol asyncio lets every answer wait 40 ms
     except (OSError, UnicodeError) as error:
         raise BadInput(f"there is no address '{host}' here: give --host a name or number of this machine") from error
     try:

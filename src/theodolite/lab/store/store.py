@@ -87,10 +87,15 @@ class Store:
 
     def rows(self, measure: str | None = None) -> list[Row]:
         """Every finished row, in the order of finishing."""
+        return self.rows_since(0, measure)[0]
+
+    def rows_since(self, number: int, measure: str | None = None) -> tuple[list[Row], int]:
+        """Those finished after the row of this number, and the number of the newest: what a next look begins with."""
         with self._database.reading() as db:
-            condition = "WHERE ? IS NULL OR measure = ?"
-            found = db.execute(f"{ROWS} {condition} ORDER BY number", (measure, measure)).fetchall()
-        return self._rows(found)
+            condition = "WHERE number > ? AND (? IS NULL OR measure = ?)"
+            found = db.execute(f"{ROWS} {condition} ORDER BY number", (number, measure, measure)).fetchall()
+            (newest,) = db.execute("SELECT coalesce(max(number), 0) FROM rows").fetchone()
+        return self._rows(found), newest
 
     # Groups
 

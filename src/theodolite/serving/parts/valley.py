@@ -30,7 +30,7 @@ def part(folder: Folder, stores: Stores) -> Part:
         found: dict[str, list[Valley]] = {}
         for place in [place for place in places if place.store][:_LOOKED_AT]:
             try:
-                valleys = kept_valleys(stores.read(place.path).runs.rows)
+                valleys = kept_valleys(stores.read(place.path).rows)
             except TheodoliteError:  # a store that cannot be read says so among the runs
                 continue
             if valleys:
