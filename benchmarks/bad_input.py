@@ -34,7 +34,8 @@ from bad_files import RAN, READERS, make_files
 from theodolite.cli.main import app, run
 from timing import hardware
 
-SECONDS = 8  # of processor time that a case may work
+SECONDS = 4  # of processor time that a case may work
+SEVERAL = "refused in several lines"  # counted besides
 PATIENCE = 60  # seconds by the clock
 MEMORY = 12 << 30  # bytes of addresses
 FINE = {
@@ -171,7 +172,7 @@ def told(found: dict[str, Any]) -> bool:
     """A refusal is one sentence, or what the parser of options says; notes may stand before it."""
     lines = found["said"].strip().splitlines()
     errors = [number for number, line in enumerate(lines) if line.startswith("error:")]
-    return not lines or lines[0].startswith("Usage:") or errors == [len(lines) - 1]
+    return not lines or lines[0].startswith(("Usage:", "╭─ Error")) or errors == [len(lines) - 1]
 
 
 def main() -> None:
@@ -179,6 +180,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=600, help="values of options")
     parser.add_argument("--files", type=int, default=600, help="files")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=600.0, help="no case begins later")
     parser.add_argument("--out", type=Path, help="a JSON file for the counts")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -190,7 +192,11 @@ def main() -> None:
         names = make_files(Path(folder))
         drawn = [("options", call) for call in itertools.islice(cases(generator), options.cases)]
         drawn += [("files", call) for call in itertools.islice(file_cases(names, generator), options.files)]
+        generator.shuffle(drawn)
+        last = time.monotonic() + 60 * options.minutes
         for kind, call in drawn:
+            if time.monotonic() > last:
+                break
             found = ended(call, SECONDS)
             said = verdict(found)
             if (Path(folder) / RAN).exists():
@@ -198,7 +204,7 @@ def main() -> None:
                 said, found["code"] = "fault", "what the file holds was run"
             counts[kind][said] += 1
             if said == "refused" and not told(found):
-                counts[kind]["refused in several lines"] += 1
+                counts[kind][SEVERAL] += 1
                 print(f"{shown(call)}\n    several lines: {found['said'].strip()[-400:]}", flush=True)
             if said == "fault":
                 print(f"{shown(call)}\n    {str(found['code'])[-300:]} {found['said'].strip()[-400:]}", flush=True)
@@ -206,9 +212,10 @@ def main() -> None:
                 print(f"{shown(call)}\n    at work until stopped", flush=True)
         os.chdir("/")
     print({kind: dict(ended) for kind, ended in counts.items()})
+    cases_run = sum(number for ended in counts.values() for word, number in ended.items() if word != SEVERAL)
     if file is not None:
         about = {"benchmark": "bad input", "hardware": hardware(torch.device("cpu")), "seed": options.seed}
-        file.write_text(json.dumps({**about, "cases": options.cases + options.files, "ended": counts}, indent=2) + "\n")
+        file.write_text(json.dumps({**about, "cases": cases_run, "ended": counts}, indent=2) + "\n")
 
 
 def shown(call: list[str]) -> str:

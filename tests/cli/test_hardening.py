@@ -10,6 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ..docs.blocks import command_tree
 
 FULL = Path("/dev/full")
 COMMAND = [sys.executable, "-m", "theodolite"]
@@ -74,3 +78,64 @@ def test_a_command_that_is_stopped_while_it_starts_ends_in_a_word(number):
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
         assert b"Traceback" not in said or b"site.py" in said  # the interpreter itself may still be starting
+
+
+# Calls that are fine and quick; an option of theirs gets a value that nobody means.
+QUICK = {
+    "advise": ["--params", "1B", "--vocab", "50000"],
+    "rank": ["self-attention", "--depth", "1", "--width", "2", "--tokens", "2"],
+    "express": ["majority", "--net", "mlp", "--task-arg", "bits=3"],
+    "signal": ["--bits", "3", "--width", "2"],
+    "degree": ["--budget", "6", "--width", "2"],
+    "fixed-points": ["tanh", "--size", "2", "--steps", "20"],
+    "learn": ["--net", "mlp", "--task", "parity", "--steps", "1", "--seeds", "1", "--workers", "nobody"],
+    "runs": [],
+    "compare": ["mlp", "rnn"],
+    "nets": [],
+}
+FLAGS = {"--json", "--plain"}
+OPTIONS = [
+    (command, option)
+    for command in QUICK
+    for parameter in command_tree()[f"theodolite {command}"].params
+    if not getattr(parameter, "is_flag", False)
+    for option in parameter.opts[:1]
+    if option.startswith("--")
+]
+# No digits of ours: a number that is one may be large, and then it works for long.
+VALUES = st.text(st.characters(codec="utf-8", exclude_characters="0123456789\0"), max_size=12) | st.sampled_from(
+    [
+        "nan",
+        "inf",
+        "-1",
+        "1e400",
+        "１２",
+        "9" * 5000,
+        "[" * 3000,
+        "[red]",
+        "a,b",
+        "x=[",
+        "=",
+        "-",
+        "--",
+        "/",
+        "..",
+        "%s",
+    ]
+)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(OPTIONS), VALUES, st.sets(st.sampled_from(sorted(FLAGS)), max_size=1))
+def test_whatever_an_option_is_given_the_command_ends_in_a_sentence(
+    theodolite, tmp_path, monkeypatch, option, value, flags
+):
+    monkeypatch.chdir(tmp_path)
+    command, name = option
+    outcome = theodolite(command, *QUICK[command], f"{name}={value}", *flags)
+    assert outcome.code in (0, 1, 2)
+    assert "Traceback" not in outcome.err
+    assert "internal error" not in outcome.err
+    lines = outcome.err.splitlines()
+    ours = sum(line.startswith("error:") for line in lines) == 1
+    assert outcome.code == 0 or ours or lines[0].startswith(("Usage:", "╭─ Error"))  # or the parser's
