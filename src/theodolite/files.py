@@ -54,23 +54,34 @@ def refuse_endless(path: str | Path) -> None:
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write beside the target and rename, so that a file is whole or was never there."""
+    """Write beside the target and rename, so that a file is whole or was never there.
+
+    What is no file (a device, a pipe) is written to: renaming would put a file in its place. A link stays a link.
+    """
     target = Path(path)
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
-        ) as handle:
-            handle.write(text)
-        written = Path(handle.name)
-        try:
-            written.chmod(0o644)
-            written.replace(target)
-        except OSError:
-            written.unlink()
-            raise
+        if target.exists() and not target.is_file():
+            with target.open("w", encoding="utf-8") as handle:
+                handle.write(text)
+            return target
+        _rename_into(target.resolve() if target.is_symlink() else target, text)
     except OSError as error:
         raise BadInput(f"'{path}' cannot be written ({error.strerror}): choose another place") from error
     return target
+
+
+def _rename_into(target: Path, text: str) -> None:
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False
+    ) as handle:
+        handle.write(text)
+    written = Path(handle.name)
+    try:
+        written.chmod(0o644)
+        written.replace(target)
+    except OSError:
+        written.unlink()
+        raise
 
 
 def check_writable(path: str | Path) -> None:

@@ -6,12 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from theodolite.files import write_text
 
 from ..docs.blocks import command_tree
 
@@ -68,6 +71,22 @@ def test_an_output_that_is_full_is_said_once():
     assert done.returncode == 2
     assert done.stderr.decode().strip().count("\n") == 0
     assert "no space left" in done.stderr.decode()
+
+
+def test_a_device_or_a_link_that_is_written_to_stays_what_it_is(tmp_path):
+    pipe, link, file = tmp_path / "pipe", tmp_path / "link", tmp_path / "file"
+    os.mkfifo(pipe)
+    link.symlink_to(file)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    write_text(pipe, "through")
+    reader.join(60)
+    assert read == ["through"]
+    assert pipe.is_fifo()
+    write_text(link, "behind")
+    assert link.is_symlink()
+    assert file.read_text() == "behind"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGTERM])

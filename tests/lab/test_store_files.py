@@ -420,6 +420,7 @@ def test_every_public_method_answers_in_our_own_words(tmp_path):
     calls = {
         "finished": lambda: opened.finished(["a"]),
         "rows": opened.rows,
+        "rows_since": lambda: opened.rows_since(0),
         "plan": lambda: opened.plan(cells, by(1)),
         "claim": lambda: opened.claim(["a"]),
         "record": lambda: opened.record(group),

@@ -18,6 +18,7 @@ from theodolite.nets.polynomial_mlp import PolynomialMLP
 from theodolite.nets.self_attention import SelfAttention
 from theodolite.nets.transformer import Transformer
 from theodolite.partition import Partition
+from theodolite.theory.attention_rank import separation_cap
 from theodolite.theory.cap import attention_cap
 
 
@@ -117,9 +118,9 @@ def test_a_prediction_names_the_reason_when_there_is_no_theorem():
     assert "attention width" in SelfAttention(width=10, depth=1, attention_width=3).predict(balanced, 3).reason
     # the cap counts the tokens on the side that is read: the two sides are not alike
     deep = SelfAttention(width=3, depth=2)
-    assert deep.predict(lopsided, 0).cap == attention_cap(2, 3, 1, 3)
-    assert deep.predict(lopsided, 3).cap == attention_cap(2, 3, 3, 1)
-    assert attention_cap(2, 3, 1, 3) != attention_cap(2, 3, 3, 1)
+    assert deep.predict(lopsided, 0).cap == separation_cap(2, 3, 1, 3, 1, 3) < attention_cap(2, 3, 1, 3)
+    assert deep.predict(lopsided, 3).cap == separation_cap(2, 3, 1, 3, 3, 1) <= attention_cap(2, 3, 3, 1)
+    assert deep.predict(lopsided, 0).cap != deep.predict(lopsided, 3).cap
 
 
 @pytest.mark.parametrize("tokens", [2, 4, 8])

@@ -38,7 +38,9 @@ def test_a_net_whose_depth_is_no_argument_is_a_point_of_the_figure_over_depth():
     shape = {name: value for name, value in fixed.cell.config["shape"].items() if name != "depth"}
     own = Row(Cell("spectrum", {**fixed.cell.config, "net": "mine.py:Net", "shape": shape}), fixed.result)
     figure = SECTION.summarise([row(1, [4] * 6, [4] * 6), row(2, [9] * 6, [9] * 6), own], SETTING).figures[0]
-    drawn = {series.name: (list(series.x), [round(y, 6) for y in series.y]) for series in figure.panels[0].series}
+    drawn = {
+        series.name: (list(series.x), [round(float(y or 0), 6) for y in series.y]) for series in figure.panels[0].series
+    }
     assert drawn == {"lstm": ([1, 2], [4, 9]), "mine.py:Net": ([1], [5])}
     assert "mine.py:Net" in figure.caption
 

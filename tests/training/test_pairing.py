@@ -218,7 +218,7 @@ def test_a_net_of_ids_reads_bits_one_by_one():
     found = pair(user_nets.Ids, PARITY)
     module, bits = found.build(0).eval(), 1.0 - 2.0 * torch.randint(2, (5, PARITY.spec.features))
     assert not found.reads_ids
-    assert torch.equal(module(bits), module.net((bits > 0).long())[:, -1])
+    assert torch.equal(module(bits), module.get_submodule("net")((bits > 0).long())[:, -1])
 
 
 ATTENTIVE = [("transformer", {"causal": True, "positions": p}, True) for p in ("none", "sinusoidal", "rotary")] + [
