@@ -72,7 +72,8 @@ def measure(network: str, depth: int, width: int, draw: int) -> dict[str, Any]:
     """[in-sample, held-out] ε-rank at every ε, from one sample of points."""
     random = torch.Generator().manual_seed(1000 * width + draw)
     subject = load(Attention(network, depth, width, random).double(), tokens=2 * width, features=width)
-    evaluate = ScalarFunction.of(subject, None, 0).in_floats(torch.float64, torch.device("cpu"))
+    trial = torch.randn(6, 2 * width, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    evaluate, _ = ScalarFunction.of(subject, None, 0).in_floats(torch.float64, torch.device("cpu"), trial)
     drawn = (2, POINTS + POINTS // 2, width, width)
     a, b = 2 * torch.rand(drawn, generator=random, dtype=torch.float64) - 1
     matrix = pair_matrix(evaluate, a, b, Partition.parse("left-right", 2 * width))

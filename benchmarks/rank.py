@@ -69,7 +69,8 @@ def floating_point_counts(shapes: list[dict[str, Any]]) -> list[dict[str, object
         a, b = (torch.randn(size, generator=generator, dtype=torch.float64) for size in sides)
         row: dict[str, object] = {"shape": shape, "exact": truth.rank, "proven": truth.saturated}
         for dtype in (torch.float32, torch.float64):
-            evaluate = ScalarFunction.of(subject).in_floats(dtype, torch.device("cpu"))
+            trial = torch.cat([a[:6], b[:6]], 1).to(dtype)
+            evaluate, _ = ScalarFunction.of(subject).in_floats(dtype, torch.device("cpu"), trial)
             matrix = pair_matrix(evaluate, a, b, split).to(dtype).numpy()
             row[f"numpy_{str(dtype).removeprefix('torch.')}"] = int(np.linalg.matrix_rank(matrix))
         counted.append(row)
