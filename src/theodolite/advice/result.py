@@ -176,9 +176,8 @@ class Advice(Shown):
     def vocabulary(self) -> Vocabulary | None:
         """What a published fit puts beside a language model of this size; one stack, no experts, no shared layers."""
         shape = self.judged.shape
-        plain = shape.speaks and not shape.two_stacks and shape.experts == 1 and shape.distinct_layers is None
-        plain = plain and (shape.vocab or 0) >= shape.width  # words, not letters
-        if self.modality != "language" or not plain or not shape.params_in_blocks:
+        words = (shape.vocab or 0) >= shape.width  # not letters
+        if self.modality != "language" or not shape.one_dense_stack or not words or not shape.params_in_blocks:
             return None
         return fitted_vocabulary(shape.params_in_blocks, shape.width)
 

@@ -90,6 +90,11 @@ class ModelShape:
         return self.kind == "Transformer" and min(self.depth, self.width, self.heads, self.head_width) > 0
 
     @property
+    def one_dense_stack(self) -> bool:
+        """A Transformer of one stack, without experts, whose layers have weights of their own."""
+        return self.speaks and not self.two_stacks and self.experts == 1 and self.distinct_layers is None
+
+    @property
     def attention_width(self) -> int:
         """H·d_a, the width attention works in."""
         return self.heads * self.head_width

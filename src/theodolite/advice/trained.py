@@ -37,8 +37,7 @@ class Trained:
 
     def near(self, shape: ModelShape) -> TrainedSize | None:
         """The size that speaks of this shape: a language model of one stack, dense, within a factor of two."""
-        plain = shape.speaks and not shape.two_stacks and shape.experts == 1 and shape.distinct_layers is None
-        if not plain or shape.modality == "image" or shape.params_in_blocks <= 0:
+        if not shape.one_dense_stack or shape.modality == "image" or shape.params_in_blocks <= 0:
             return None
         nearest = min(self.sizes, key=lambda one: abs(math.log(one.size / shape.params_in_blocks)))
         return nearest if 1 / NEAR <= nearest.size / shape.params_in_blocks <= NEAR else None

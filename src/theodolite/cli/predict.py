@@ -23,6 +23,7 @@ def predict(
     out: Annotated[Path | None, Option("--out", help="A .csv file to write instead of printing it.")] = None,
 ) -> None:
     """Predict new rows by the network that discover found, with an interval for each."""
+    from theodolite.files import write_text
     from theodolite.measurement import finite
     from theodolite.structure.predictions import predict as find
 
@@ -30,10 +31,7 @@ def predict(
         raise BadInput(f"--out '{out}' is no .csv file: predictions are written as one")
     told = find(folder, data, coverage=coverage, header=not no_header)
     if out is not None:
-        try:
-            out.write_text(told.to_csv(), encoding="utf-8")
-        except OSError as error:
-            raise BadInput(f"'{out}' cannot be written ({error.strerror}): choose another --out") from error
+        write_text(out, told.to_csv())
     for note in told.notes:
         typer.echo(f"Note: {note}", err=True)
     if output.json:
