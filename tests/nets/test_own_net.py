@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import os
+import py_compile
 import sys
 from pathlib import Path
 
@@ -221,11 +223,12 @@ def test_neighbours_of_a_file_can_be_imported_and_the_path_stays(tmp_path):
             "    return Map(features, WIDTH)\n"
         )
         nets[folder] = f"{home / 'net.py'}:build"
-    before = list(sys.path)
+    before, hooks = list(sys.path), list(sys.path_hooks)
     codes = {folder: blueprint(net).code for folder, net in nets.items()}
     widths = [load(nets[folder]).module.out_features for folder in ("one", "two", "one")]
     assert widths == [3, 5, 3], "each file has the neighbours of its own folder"
     assert sys.path == before
+    assert sys.path_hooks == hooks
     (tmp_path / "one" / "sizes.py").write_text("WIDTH = 4\n")
     assert load(nets["one"]).module.out_features == 4
     assert blueprint(nets["one"]).code != codes["one"], "a neighbour belongs to a net's code"
@@ -233,6 +236,27 @@ def test_neighbours_of_a_file_can_be_imported_and_the_path_stays(tmp_path):
     sent = neighbours((tmp_path / "one").resolve())
     assert set(sent) == {"sizes.py", "parts/__init__.py", "parts/maps.py"}, "what goes with it to another machine"
     assert sent["sizes.py"] == b"WIDTH = 4\n"
+
+
+def test_bytecode_of_a_neighbour_is_neither_read_nor_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    home, moment = tmp_path / "parts", (1e9, 1e9)
+    home.mkdir()
+    (home / "__init__.py").write_text("")
+    sizes = home / "sizes.py"
+    (tmp_path / "net.py").write_text(
+        "from torch import nn\nfrom parts.sizes import WIDTH\n"
+        "def build(features):\n    return nn.Linear(features, WIDTH)\n"
+    )
+    for width in (3, 4):
+        sizes.write_text(f"WIDTH = {width}\n")
+        os.utime(sizes, moment)
+        assert load(f"{tmp_path / 'net.py'}:build").module.out_features == width
+    assert not list(tmp_path.rglob("__pycache__"))
+    py_compile.compile(str(sizes))  # as Python itself would have left it
+    sizes.write_text("WIDTH = 5\n")
+    os.utime(sizes, moment)
+    assert load(f"{tmp_path / 'net.py'}:build").module.out_features == 5
 
 
 def test_relative_imports_of_a_package(tmp_path):

@@ -31,7 +31,7 @@ from theodolite.version import __version__
 _PROCESS = uuid.uuid4().hex
 _STANDARD = "standard library"
 _PYTHON = {way(Path(sysconfig.get_path(kind))) for kind in ("stdlib", "platstdlib") for way in (Path, Path.resolve)}
-_INSTALLED = {"site-packages", "dist-packages"}
+INSTALLED = {"site-packages", "dist-packages"}
 
 _read: dict[str, tuple[ModuleSpec, bytes]] = {}  # by module: its text when it was first seen after its import
 _by_users: set[str] = set()  # modules that a user's file has imported
@@ -202,7 +202,7 @@ def _library(name: str) -> str:
     if spec is None or spec.origin is None:  # not there, or a namespace that several may share
         return ""
     path = Path(spec.origin)
-    if _INSTALLED & set(path.parts):
+    if INSTALLED & set(path.parts):
         return _version(top)
     own = spec.origin in ("built-in", "frozen") or any(path.is_relative_to(folder) for folder in _PYTHON)
     return _STANDARD if own else ""

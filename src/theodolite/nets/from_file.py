@@ -1,7 +1,8 @@
 """`file.py:Name`: what a user's file defines, with the file's folder importable while it runs.
 
 The folder is first on the path, as it is where Python runs the file, for as long as the file is loaded or builds
-something, and gone after. Two folders may have a neighbour of one name: each file gets its own.
+something, and gone after. Two folders may have a neighbour of one name: each file gets its own. What is there is read
+as text: bytecode may be of another text of the same second and size, and would be written into a user's folder.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import hashlib
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -108,13 +110,42 @@ def _relative(content: bytes) -> bool:
 @contextmanager
 def _on_path(folder: Path) -> Iterator[None]:
     entry = str(folder)
+    finder = partial(_finder, folder)
     with _path_in_use:
         fingerprint.forget_namesakes(folder)
         sys.path.insert(0, entry)
+        sys.path_hooks.insert(0, finder)
+        _forget_finders(folder)
         before = set(sys.modules)
         try:
             yield
         finally:
             if entry in sys.path:
                 sys.path.remove(entry)
+            sys.path_hooks.remove(finder)
+            _forget_finders(folder)
             fingerprint.remember({n for n in sys.modules.keys() - before if not n.startswith(_OWN)})
+
+
+class _FromText(SourceFileLoader):
+    """Without times of a file, `importlib` neither reads nor writes its bytecode."""
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        raise OSError(f"the bytecode of {path} is not used")
+
+
+def _finder(folder: Path, entry: str) -> FileFinder:
+    """Of a folder on the path or of a package, a hook of `sys.path_hooks`."""
+    if not _own(folder, entry):
+        raise ImportError(f"{entry} is not of {folder}")
+    return FileFinder(entry, (ExtensionFileLoader, EXTENSION_SUFFIXES), (_FromText, SOURCE_SUFFIXES))
+
+
+def _own(folder: Path, entry: str) -> bool:
+    place = Path(entry)
+    return place.is_relative_to(folder) and fingerprint.INSTALLED.isdisjoint(place.parts) and place.is_dir()
+
+
+def _forget_finders(folder: Path) -> None:
+    for entry in [entry for entry in sys.path_importer_cache if Path(entry).is_relative_to(folder)]:
+        del sys.path_importer_cache[entry]
