@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from theodolite.errors import BadInput
+from theodolite.notebook import Shown
 from theodolite.version import __version__, commit, package_hash
 
 SCHEMA = 2
@@ -51,7 +52,7 @@ class Provenance:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Measurement(Shown):
     """One measured quantity.
 
     `exact` is true only for a value with no sampling error and no rounding; otherwise `interval` holds the

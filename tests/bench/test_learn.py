@@ -134,6 +134,7 @@ def test_a_budget_of_parameters_is_met_by_the_nearest_width(net, task):
         ({"params": "64k"}, "not both"),
         ({"shape": {}, "params": "64 apples"}, "64 apples"),
         ({"seeds": 0}, "seeds must be at least 1, not 0"),
+        ({"seed": 2**63}, "seed 9223372036854775808 cannot be kept"),
         ({"steps": -1}, "-1"),
         ({"batch": 0}, "batch must be at least 1"),
         ({"every": 0}, "every must be at least 1"),

@@ -1,10 +1,10 @@
-"""One shape judged, and the shape that the published fit asks for at the same budget."""
+"""One shape judged, and the shape that is advised at the same budget."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -31,6 +31,7 @@ from theodolite.advice.sizes import shapes_by_size
 from theodolite.advice.template import BYTE_VOCAB, template
 from theodolite.advice.usage import usage_near
 from theodolite.errors import BadInput
+from theodolite.notebook import watching
 from theodolite.theory.attention import attention_bounds
 from theodolite.theory.attention_growth import proven_log3, upper_refuted
 from theodolite.theory.cap import attention_cap_log3
@@ -60,6 +61,7 @@ def advise(
     measure: bool = False,
     device: str = "cpu",
     resources: Resources | None = None,
+    progress: Callable[[float, float, str], None] | None = None,
 ) -> Advice:
     """Judge the shape in a configuration, or choose one for a budget of parameters.
 
@@ -79,6 +81,7 @@ def advise(
         measure: time both shapes, on `device`
         resources: a budget of tokens, FLOPs or GPU-hours, GPUs and how a pass is laid out; without `config` and
             `params`, the size is the one that the budget is best spent on
+        progress: is told of progress; a notebook shows it unless another is given
 
     Examples:
         >>> shape = advise(params=1.3e9, vocab=50257).advised.shape
@@ -86,6 +89,9 @@ def advise(
         (43, 1536, 24)
     """
     _check(vocab, modality, embedding_rank, context)
+    tell = progress or watching() or _silent
+    parts = 4 if measure else 2
+    tell(0, parts, "reading the shape")
     hardware = Hardware(tp, pp, multiple_of)
     if config is None and params is None:
         params = None if resources is None else resources.best_size(modality or "language")
@@ -124,6 +130,7 @@ def advise(
                 raise BadInput(f"{name} cannot be advised at another size, since {reason}: leave out --params")
             given, model = None, name
     budget = start.params if budget is None else budget
+    tell(1, parts, f"choosing a shape for {short(budget)} parameters")
     advice = _advise(content, name, start, given, chosen, budget, embedding_rank, context, hardware, model)
     if resources is not None and resources.said:
         judged, sizes = advice.judged, shapes_by_size(content, name, start, chosen)
@@ -132,8 +139,14 @@ def advise(
     if measure and advice.judged.shape.speaks:
         from theodolite.advice.measure import measure_shapes
 
-        return replace(advice, measured=measure_shapes(advice, device))
+        timing = lambda place, label: tell(2 + place, parts, label)
+        advice = replace(advice, measured=measure_shapes(advice, device, timing))
+    tell(parts, parts, "done")
     return advice
+
+
+def _silent(done: float, total: float, label: str) -> None:
+    pass
 
 
 def _advise(
@@ -177,7 +190,7 @@ def _advise(
     shapes = Reshaped(config, name, start, modality)
     try:
         family = Family.of(start, shapes.near)
-        found = recommend(family, budget, fit, min(start.depth, 1000))
+        found = recommend(family, budget, modality, min(start.depth, 1000))
         found = replace(found, shape=shapes.exact(found.shape))
         verdict = _verdict(given, found)
         kept = given is not None and verdict == "agrees" and heads_law(given).kept == given.heads
@@ -185,7 +198,8 @@ def _advise(
             kept = False
             sharded = fit_to_hardware(config, name, start, modality, family, found, budget, hardware)
             shapes, others, said = sharded.shapes, sharded.alternatives, sharded.notes
-            found = replace(found, shape=sharded.shape, extrapolated=fit.extrapolates(sharded.shape.depth))
+            outside = not found.from_training and fit.extrapolates(sharded.shape.depth)
+            found = replace(found, shape=sharded.shape, extrapolated=outside)
         else:
             others = tuple(shapes.exact(shape) for shape in alternatives(family, budget, found.shape))
     except BadInput as error:
@@ -298,7 +312,7 @@ def _warnings(
         )
     elif found.extrapolated:
         notes.append(f"A depth of {new.depth} lies outside the fitted depths {low} to {high}: the fit is extrapolated.")
-    if modality == "bytes":
+    if modality == "bytes" and not found.from_training:
         notes.append("Bytes: the fit was made on vocabularies of words; a small vocabulary favours depth over width.")
     if judged.experts > 1:
         notes.append("The fit was made on dense models; here it decides depth and width, and the experts stay.")

@@ -82,12 +82,17 @@ class Block(nn.Module):
         return x.unflatten(2, (heads, self.head_width)).transpose(1, 2)
 
 
-def measure_shapes(advice: Advice, device: str) -> dict[str, Measured]:
-    """`given` (where there is one) and `advised`, in turn on the same device at the advice's context."""
+def measure_shapes(advice: Advice, device: str, tell: Callable[[int, str], None]) -> dict[str, Measured]:
+    """`given` (where there is one) and `advised`, in turn on the same device at the advice's context; `tell` is told
+    which one begins."""
     shapes = {} if advice.given is None else {"given": advice.given.shape}
     if advice.advised is not None:
         shapes["advised"] = advice.advised.shape
-    return {name: measure_shape(shape, advice.judged.cost.context, device) for name, shape in shapes.items()}
+    found = {}
+    for place, (name, shape) in enumerate(shapes.items()):
+        tell(place, f"timing the {name} shape, {shape.depth} layers of width {shape.width:,}")
+        found[name] = measure_shape(shape, advice.judged.cost.context, device)
+    return found
 
 
 def measure_shape(shape: ModelShape, tokens: int, device: str = "cpu") -> Measured:

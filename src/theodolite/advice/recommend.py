@@ -1,4 +1,5 @@
-"""The shape that the published fit asks for at a budget of parameters, counted as the model's own family counts."""
+"""The shape for a budget of parameters, counted as the model's own family counts: what the published fit asks for, or
+what learnt best in our own trainings where the budget is as small as these and the fit was never made."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from functools import cache
 
 from theodolite.advice.heads_law import heads_law
 from theodolite.advice.shape import Modality, ModelShape
+from theodolite.advice.trained import TrainedSize, trained
 from theodolite.errors import BadInput
 from theodolite.theory.heads import heads_that_see_all
 from theodolite.theory.shapes import IMAGE_RATIO, Fit
@@ -31,7 +33,9 @@ _NEAR = 1.3  # shapes are looked for within this factor of the fitted width
 
 @dataclass(frozen=True)
 class Recommendation:
-    """`shape` is buildable; `fitted_depth` and `fitted_width` are where the fit and the budget meet, unrounded."""
+    """`shape` is buildable; `fitted_depth` and `fitted_width` are where the fit and the budget meet, unrounded. Depths
+    `from_training` are those that learnt within 1 % of the best in our own trainings of about this size, and not the
+    fit's."""
 
     shape: ModelShape
     fitted_depth: float
@@ -39,6 +43,7 @@ class Recommendation:
     depth_low: int
     depth_high: int
     extrapolated: bool
+    from_training: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,27 @@ def fit_for(modality: Modality) -> Fit:
     return Fit(ratio=IMAGE_RATIO if modality == "image" else 1.0)
 
 
-def recommend(family: Family, budget: int, fit: Fit, start_depth: int = 12) -> Recommendation:
+def recommend(family: Family, budget: int, modality: Modality, start_depth: int = 12) -> Recommendation:
+    """By the fit of the modality where that was made, else by our own trainings where they speak of the size."""
+    found = by_fit(family, budget, fit_for(modality), start_depth)
+    seen = trained().near(found.shape) if found.extrapolated and modality != "image" else None
+    return found if seen is None else _by_training(family, budget, seen, found, start_depth)
+
+
+def _by_training(
+    family: Family, budget: int, seen: TrainedSize, found: Recommendation, start_depth: int
+) -> Recommendation:
+    """The depth that learnt best at about this size; `found` is the fit's."""
+    low, high = max(family.least, min(seen.flat)), max(family.least, max(seen.flat))
+    family = replace(family, head_width=found.shape.head_width)
+    affordable = _affordable(family, budget, start_depth)
+    shape = _nearest(family, seen.best, _paying(family, seen.best, affordable), (low, high), affordable)
+    if not low <= shape.depth <= high:  # heads too wide for such a shape: the fit's stays
+        return found
+    return replace(found, shape=shape, depth_low=low, depth_high=high, extrapolated=False, from_training=True)
+
+
+def by_fit(family: Family, budget: int, fit: Fit, start_depth: int = 12) -> Recommendation:
     """The shape nearest to `budget` parameters in all whose depth is nearest to where the fit meets the budget."""
     affordable = _affordable(family, budget, start_depth)
     depth, width = _meeting(family, fit, affordable)

@@ -138,26 +138,32 @@ class Advice(Shown):
             only = "only a direction is published, about ten times the depth-to-width ratio of language"
             start = f"For {short(self.budget)} parameters" if self.given is None else _sizes(self.given.shape)
             return f"{start}: for images {only}{shared or f'; roughly, {example}'}."
+        adviser = "our own trainings advise" if self.from_training else "the published fit advises"
         if self.given is None:
-            return f"For {short(self.budget)} parameters the published fit advises {range_}{shared or f': {example}'}."
+            return f"For {short(self.budget)} parameters {adviser} {range_}{shared or f': {example}'}."
         old, far = self.given.shape, self.regime.against_fit
         if far == "agrees":
-            kept = f"{_sizes(old)}: no reason to change, the published fit advises {range_} for {said(old)} parameters."
+            kept = f"{_sizes(old)}: no reason to change, {adviser} {range_} for {said(old)} parameters."
             if shared and new != old:
                 return f"{kept[:-1]}{shared}."
             return kept if new == old else f"{kept} With as much attention as reads all of its input: {example}."
         be = "is" if old.depth == 1 else "are"
         if self.no_reason_to_change:
             return (
-                f"{_sizes(old)}: no reason to change. {'It' if old.depth == 1 else 'They'} {be} {far} than the "
-                f"published fit advises for {said(old)} parameters ({range_}{shared or f', for example {example}'}), "
+                f"{_sizes(old)}: no reason to change. {'It' if old.depth == 1 else 'They'} {be} {far} than "
+                f"{adviser} for {said(old)} parameters ({range_}{shared or f', for example {example}'}), "
                 "but models of this size look like it, and losses of shapes this far apart were published to differ by "
                 "a few percent."
             )
         return (
-            f"{_sizes(old)} {be} {far} than the published fit advises for {said(old)} "
+            f"{_sizes(old)} {be} {far} than {adviser} for {said(old)} "
             f"parameters: {range_}{shared or f', for example {example}'}."
         )
+
+    @property
+    def from_training(self) -> bool:
+        """Whether the advised depth is that of our own trainings, and not the published fit's."""
+        return self.recommendation is not None and self.recommendation.from_training
 
     @property
     def no_reason_to_change(self) -> bool:
@@ -190,7 +196,7 @@ class Advice(Shown):
         shape, found = self.judged.shape, self.recommendation
         recommended = None
         if self.advised is not None and found is not None:
-            ends = {"depth_low": found.depth_low, "depth_high": found.depth_high}
+            ends = {name: getattr(found, name) for name in ("depth_low", "depth_high", "from_training")}
             recommended = {**self.advised.to_json(), **ends, "bottlenecks": [one.to_json() for one in self.left]}
         return {
             "schema": SCHEMA,

@@ -1,11 +1,11 @@
-"""A family at other sizes: for every number of parameters the shape that the published fit asks for."""
+"""A family at other sizes: for every number of parameters the shape that is advised."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from theodolite.advice.recommend import Family, fit_for, recommend
+from theodolite.advice.recommend import Family, recommend
 from theodolite.advice.reshaped import Reshaped
 from theodolite.advice.shape import Modality, ModelShape
 
@@ -26,6 +26,6 @@ def shapes_by_size(
     def shape_at(params: int) -> ModelShape:
         if not family:
             family.append(Family.of(start, Reshaped(config, name, start, modality).near))
-        return recommend(family[0], params, fit_for(modality), min(start.depth, 1000)).shape
+        return recommend(family[0], params, modality, min(start.depth, 1000)).shape
 
     return shape_at

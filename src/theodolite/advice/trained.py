@@ -29,10 +29,10 @@ class TrainedSize:
 
 @dataclass(frozen=True)
 class Trained:
-    """One study: what was read, for how long, and every size that is finished."""
+    """One study: what was read, how much of it by every network, and every size that is finished."""
 
     text: str
-    tokens_per_parameter: int
+    tokens: int
     sizes: tuple[TrainedSize, ...]
 
     def near(self, shape: ModelShape) -> TrainedSize | None:
@@ -51,4 +51,4 @@ def trained() -> Trained:
         TrainedSize(**{**one, "interval": tuple(one["interval"]), "flat": tuple(one["flat"])})
         for one in content["sizes"]
     )
-    return Trained(content["text"], content["tokens_per_parameter"], tuple(sizes))
+    return Trained(content["text"], content["tokens"], tuple(sizes))

@@ -14,16 +14,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from theodolite.bench.matched_pairs import pair_members
-from theodolite.bench.runs import trained
+from theodolite.bench.matched_pairs import Pairs, Side, pair_members
 from theodolite.errors import BadInput, UnknownName
-from theodolite.lab.cell import Row
+from theodolite.lab.store.trained import Condition, Tell, Trained
+from theodolite.lab.tally import STATUSES
 from theodolite.measurement import canonical
 from theodolite.notebook import Shown
 from theodolite.registry import unknown
 from theodolite.statistics.intervals import mean_interval, paired_shares, sign_test
 
-METRICS = {"accuracy": "accuracy", "unseen": "unseen", "steps": "solved_at"}  # and the entry of a row's result
+METRICS = {"accuracy": "accuracy", "unseen": "unseen", "steps": "solved_at"}  # and the entry of a member's scores
+_SOLVED = STATUSES.index("solved")
 _LEVEL = 0.05
 _ROUNDING = 1e-9  # differences that differ by less, relatively, are equal
 
@@ -72,7 +73,13 @@ class Comparison(Shown):
 
 
 def compare(
-    first: str, second: str, out: str | Path = "runs", *, task: str | None = None, metric: str = "accuracy"
+    first: str,
+    second: str,
+    out: str | Path = "runs",
+    *,
+    task: str | None = None,
+    metric: str = "accuracy",
+    tell: Tell | None = None,
 ) -> Comparison:
     """Trained members pair by pair. Those are paired that agree in task, seed, rates, optimiser and schedule, except in
     what the two sides name.
@@ -84,6 +91,7 @@ def compare(
         task: only these tasks, with commas between them
         metric: accuracy, unseen (accuracy on lengths never trained on) or steps (to solve the task, where both members
             did)
+        tell: is told (rows, of so many) while a store of an older version is brought up to date, once
 
     Examples:
         >>> import tempfile
@@ -95,79 +103,86 @@ def compare(
     """
     if metric not in METRICS:
         raise UnknownName(unknown("metric", metric, METRICS))
-    rows = trained(out)
-    if not rows:
-        raise BadInput(f"the store in '{out}' holds no trained members yet: run 'theodolite learn' first")
-    return compare_members(rows, first, second, task=task, metric=metric)
+    with Trained(out, tell=tell) as trained:
+        if not trained.conditions:
+            raise BadInput(f"the store in '{out}' holds no trained members yet: run 'theodolite learn' first")
+        return compare_trained(trained, first, second, task=task, metric=metric)
 
 
-def compare_members(
-    rows: Sequence[Row], first: str, second: str, *, task: str | None = None, metric: str = "accuracy"
+def compare_trained(
+    trained: Trained,
+    first: str,
+    second: str,
+    *,
+    task: str | None = None,
+    metric: str = "accuracy",
+    among: Sequence[Condition] | None = None,
 ) -> Comparison:
-    """The same of rows at hand."""
-    found = pair_members(rows, first, second, task, same_unseen=metric == "unseen")
-    groups: dict[str, list[tuple[Row, Row]]] = {}
-    for pair in found.pairs:
-        groups.setdefault(_task_of(pair[0], found.named), []).append(pair)
-    alone = [[_task_of(row, found.named) for row in side] for side in found.alone]
-    tasks = tuple(
-        _compared(pairs, metric, _shared_args(pairs[0][0], found.named), (alone[0].count(name), alone[1].count(name)))
-        for name, pairs in groups.items()
+    """The same of an open store, or of some of its conditions."""
+    found = pair_members(trained, first, second, task, same_unseen=metric == "unseen", among=among)
+    tasks = _task_of(found.first, found.named)
+    alone = [_task_of(side, found.named) for side in found.alone]
+    compared = tuple(
+        _compared(found, tasks == name, metric, tuple(int((side == name).sum()) for side in alone))
+        for name in dict.fromkeys(tasks)
     )
-    return Comparison(first, second, metric, tasks, (len(alone[0]), len(alone[1])))
+    return Comparison(first, second, metric, compared, (len(alone[0]), len(alone[1])))
 
 
-def _task_of(row: Row, named: frozenset[str]) -> str:
-    return canonical([row.cell.config["task"], _shared_args(row, named)])
+def _task_of(side: Side, named: frozenset[str]) -> np.ndarray:
+    """The task of each member, with those of its fields that the selectors do not name."""
+    texts = [canonical([one.config["task"], _shared_args(one, named)]) for one in side.conditions]
+    return np.array(texts, dtype=object)[side.own] if texts else np.zeros(0, dtype=object)
 
 
-def _shared_args(row: Row, named: frozenset[str]) -> dict[str, Any]:
-    return {name: v for name, v in row.cell.config["task_args"].items() if f"task_args.{name}" not in named}
+def _shared_args(one: Condition, named: frozenset[str]) -> dict[str, Any]:
+    return {name: v for name, v in one.config["task_args"].items() if f"task_args.{name}" not in named}
 
 
-def _compared(
-    pairs: Sequence[tuple[Row, Row]], metric: str, task_args: Mapping[str, Any], unpaired: tuple[int, int]
-) -> TaskComparison:
-    entry = METRICS[metric]
-    values = [(float(a[entry]), float(b[entry])) for a, b in pairs if a[entry] is not None and b[entry] is not None]
-    differences = [b - a for a, b in values]
-    more, fewer = sum(1 for d in differences if d > 0), sum(1 for d in differences if d < 0)
+def _compared(found: Pairs, which: np.ndarray, metric: str, unpaired: tuple[int, ...]) -> TaskComparison:
+    one, other = found.first[which], found.second[which]
+    a, b = one.members[METRICS[metric]], other.members[METRICS[metric]]
+    known = ~(np.isnan(a) | np.isnan(b))
+    a, b = a[known], b[known]
+    differences = b - a
+    more, fewer = int((differences > 0).sum()), int((differences < 0).sum())
     wins, losses = (fewer, more) if metric == "steps" else (more, fewer)
-    interval, p = mean_interval(differences), sign_test(wins, losses)
-    solved = [(a["status"] == "solved", b["status"] == "solved") for a, b in pairs]
+    interval, p = mean_interval(differences.tolist()), sign_test(wins, losses)
+    solved = [side.members["status"] == _SOLVED for side in (one, other)]
     both, only_first, only_second, neither = (
-        solved.count(kind) for kind in ((True, True), (True, False), (False, True), (False, False))
+        int(((solved[0] == x) & (solved[1] == y)).sum()) for x in (True, False) for y in (True, False)
     )
     shares = paired_shares(both, only_first, only_second, neither)
     assert shares is not None, "a task is compared over its pairs, of which there is one at least"
+    condition = one.conditions[one.own[0]]
     return TaskComparison(
-        task=pairs[0][0].cell.config["task"],
-        task_args=task_args,
-        pairs=len(pairs),
-        compared=len(values),
-        means=(_mean([a for a, _ in values]), _mean([b for _, b in values])) if values else None,
-        difference=_mean(differences) if values else None,
+        task=condition.config["task"],
+        task_args=_shared_args(condition, found.named),
+        pairs=len(one.members),
+        compared=len(a),
+        means=(_mean(a), _mean(b)) if len(a) else None,
+        difference=_mean(differences) if len(a) else None,
         interval=interval,
         wins=wins,
-        ties=len(values) - wins - losses,
+        ties=len(a) - wins - losses,
         losses=losses,
         p=p,
         solved=(both + only_first, both + only_second),
         solved_difference=shares[0],
         solved_interval=shares[1],
         verdict=_verdict(interval, differences, p),
-        unpaired=unpaired,
+        unpaired=(unpaired[0], unpaired[1]),
     )
 
 
-def _verdict(interval: tuple[float, float] | None, differences: Sequence[float], p: float) -> Verdict:
+def _verdict(interval: tuple[float, float] | None, differences: np.ndarray, p: float) -> Verdict:
     if interval is None:
         return "too few pairs"
-    equal = np.std(differences, ddof=1) <= _ROUNDING * max(map(abs, differences))
+    equal = np.std(differences, ddof=1) <= _ROUNDING * np.abs(differences).max()
     if interval[0] <= 0 <= interval[1] or (equal and p >= _LEVEL):
         return "undecided"
     return "second" if interval[0] > 0 else "first"
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+def _mean(values: np.ndarray) -> float:
+    return math.fsum(values.tolist()) / len(values)

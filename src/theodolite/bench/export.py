@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from theodolite.bench.selection import settings
-from theodolite.bench.summary import flat
+from theodolite.bench.columns import flat, settings
 from theodolite.errors import BadInput, UnknownName
 from theodolite.lab.cell import Row
 from theodolite.registry import unknown
@@ -141,4 +140,4 @@ def _final(row: Row) -> dict[str, float]:
 def _settings(row: Row) -> dict[str, str | int | float | bool]:
     """By column; a list or nothing is text."""
     plain = (str, int, float, bool)
-    return {name: v if isinstance(v, plain) else json.dumps(v) for name, v in settings(row).items()}
+    return {name: v if isinstance(v, plain) else json.dumps(v) for name, v in settings(row.cell.config).items()}

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from theodolite.bench.columns import flat
 from theodolite.bench.frames import frame
 from theodolite.bench.leaks import leak_warnings
 from theodolite.bench.lengths import unseen_lengths
 from theodolite.bench.plan import Net, TrainingPlan, plan_training
 from theodolite.bench.settings import Evaluation, Saving, Training, merged
-from theodolite.bench.summary import flat, summarise
+from theodolite.bench.summary import summarise
 from theodolite.bench.tracking import Board
 from theodolite.errors import BadInput
 from theodolite.instruments.state_size import state_size

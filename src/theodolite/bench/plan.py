@@ -12,6 +12,7 @@ from theodolite.errors import BadInput, NotApplicable
 from theodolite.lab.cell import Cell
 from theodolite.lab.condition import TRAINING, condition
 from theodolite.lab.run_cells import place, task_place
+from theodolite.lab.tally import LARGEST
 from theodolite.lab.work import checked_weights
 from theodolite.nets.contract import nets
 from theodolite.nets.from_file import is_file
@@ -70,9 +71,12 @@ def plan_training(
         config["task_source"] = own.code
     if checkpoint is not None:
         config["checkpoint"] = _weights_hash(pairing, Path(checkpoint))
+    chosen = list(seeds)
+    if too_large := [seed for seed in chosen if not -LARGEST <= seed < LARGEST]:
+        raise BadInput(f"seed {too_large[0]} cannot be kept: give one from -{LARGEST} to {LARGEST - 1}")
     cells = tuple(
         Cell(TRAINING, {**config, "seed": seed, "lr": r.lr, "weight_decay": r.weight_decay})
-        for seed in seeds
+        for seed in chosen
         for r in rates
     )
     places = {place(config): location(net)}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from theodolite.lab.cell import Row
 from theodolite.lab.condition import condition
-from theodolite.statistics.intervals import mean_interval, wilson
+from theodolite.lab.sums import Spread, Sum, joined, spread_of
+from theodolite.lab.tally import Tallies, Tally, tallied
+from theodolite.statistics.intervals import interval_of, wilson
 
 
 def summarise(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -18,148 +19,134 @@ def summarise(rows: Iterable[Row]) -> list[dict[str, Any]]:
     conditions: dict[str, list[Row]] = {}
     for row in rows:
         conditions.setdefault(condition(row.cell.config), []).append(row)
-    return [_entry(members) for members in conditions.values()]
+    return [
+        entry(members[0].cell.config, len({row.cell.config["seed"] for row in members}), tallied(members))
+        for members in conditions.values()
+    ]
 
 
-def _entry(rows: Sequence[Row]) -> dict[str, Any]:
-    config, first = rows[0].cell.config, rows[0].result
-    trained = [r for r in rows if r["status"] != "diverged"]
-    unseen = [r["unseen"] for r in trained if r["unseen"] is not None]
-    least = 0.0 if first["score"] == "accuracy" else -math.inf
+def entry(config: Mapping[str, Any], seeds: int, tallies: Tallies) -> dict[str, Any]:
+    """Of members of one condition, of whom one at least is there."""
+    everyone = list(tallies.values())
+    trained = [one for (*_, status), one in tallies.items() if status != "diverged"]
+    told, least = _first(everyone), _least(everyone)
     return {
         "net": config["net"],
         "shape": config["shape"],
         "task": config["task"],
         "task_args": config["task_args"],
-        "members": len(rows),
-        "seeds": len({r.cell.config["seed"] for r in rows}),
-        "solved": _solved(rows),
-        "diverged": sum(1 for r in rows if r["status"] == "diverged"),
-        "score": first["score"],
-        "accuracy": _spread([r["accuracy"] for r in trained], least),
-        "chance": first["chance"],
-        "threshold": first["threshold"],
-        "unseen": _spread(unseen, least) if unseen else None,
+        "members": sum(one.members for one in everyone),
+        "seeds": seeds,
+        "solved": _solved(tallies),
+        "diverged": sum(one.members for (*_, status), one in tallies.items() if status == "diverged"),
+        "score": told["score"],
+        "accuracy": _spread([one.accuracy for one in trained], least),
+        "chance": told["chance"],
+        "threshold": told["threshold"],
+        "unseen": _spread([one.unseen for one in trained], least),
         "by_length": _by_length(trained),
-        "trained_lengths": first.get("trained_lengths"),
+        "trained_lengths": told["trained_lengths"],
         "steps": config["schedule"]["steps"],
-        "steps_to_solve": _steps_to_solve(rows),
-        "rates": _by_rate(rows),
-        "parameters": first["parameters"],
-        "converged": _spread([r["converged"] for r in trained if r.result.get("converged") is not None], 0.0),
-        "mean_steps": _mean_steps(trained),
-        "state_size": first.get("state_size"),
-        "seconds": math.fsum(r.facts.get("seconds", 0.0) for r in rows),
-        "device": _listed(r.facts.get("device") for r in rows),
-        "batching": _listed(r.facts.get("batching") for r in rows),
+        "steps_to_solve": _steps_to_solve(tallies),
+        "rates": _by_rate(tallies),
+        "parameters": told["parameters"],
+        "converged": _spread([one.converged for one in trained], 0.0),
+        "mean_steps": _mean_steps(joined(one.mean_steps for one in trained)),
+        "state_size": told["state_size"],
+        "seconds": joined(one.seconds for one in everyone).total,
+        "device": _listed(one.devices for one in everyone),
+        "batching": _listed(one.batchings for one in everyone),
     }
 
 
-def _solved(rows: Sequence[Row]) -> dict[str, Any]:
-    count = sum(1 for r in rows if r["status"] == "solved")
-    return {"count": count, "of": len(rows), "share": count / len(rows), "interval": wilson(count, len(rows))}
+def _first(members: Sequence[Tally]) -> Mapping[str, Any]:
+    """What the first member says for all of them."""
+    return min(members, key=lambda one: one.first).told
 
 
-def _spread(values: Sequence[float], least: float = -math.inf) -> dict[str, Any] | None:
-    """No score is above 1, and no share below 0."""
-    if not values:
+def _least(members: Sequence[Tally]) -> float:
+    """No share is below 0."""
+    return 0.0 if _first(members)["score"] == "accuracy" else -math.inf
+
+
+def _solved(tallies: Tallies) -> dict[str, Any]:
+    members = sum(one.members for one in tallies.values())
+    count = sum(one.members for (*_, status), one in tallies.items() if status == "solved")
+    return {"count": count, "of": members, "share": count / members, "interval": wilson(count, members)}
+
+
+def _spread(parts: Iterable[Spread], least: float) -> dict[str, Any] | None:
+    """No score is above 1."""
+    found = spread_of(parts)
+    count, mean, deviation = found.values.count, found.values.mean, found.deviation
+    if mean is None:
         return None
-    interval = mean_interval(values)
+    low, high = interval_of(mean, deviation, count) if count > 1 else (mean, mean)
     return {
-        "mean": math.fsum(values) / len(values),
-        "interval": interval and (max(least, interval[0]), min(1.0, interval[1])),
-        "max": max(values),
-        "min": min(values),
-        "deviation": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
-        "of": len(values),
+        "mean": mean,
+        "interval": (max(least, low), min(1.0, high)) if count > 1 else None,
+        "max": found.values.most,
+        "min": found.values.least,
+        "deviation": deviation,
+        "of": count,
     }
 
 
-def _mean_steps(rows: Sequence[Row]) -> dict[str, float] | None:
+def _mean_steps(steps: Sum) -> dict[str, float | None] | None:
     """Of nets that choose their number of steps: over members, and the least and most of one."""
-    steps = [r["mean_steps"] for r in rows if r.result.get("mean_steps") is not None]
-    return {"mean": math.fsum(steps) / len(steps), "min": min(steps), "max": max(steps)} if steps else None
+    return {"mean": steps.mean, "min": steps.least, "max": steps.most} if steps.count else None
 
 
-def _by_length(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    found: dict[int, list[float]] = {}
-    for row in rows:
-        for length, score in row["by_length"]:
-            found.setdefault(length, []).append(score)
-    return [
-        {"length": length, "accuracy": math.fsum(scores) / len(scores), "max": max(scores)}
-        for length, scores in sorted(found.items())
-    ]
+def _by_length(members: Sequence[Tally]) -> list[dict[str, Any]]:
+    found: dict[int, list[Sum]] = {}
+    for one in members:
+        for length, scores in one.lengths.items():
+            found.setdefault(length, []).append(scores)
+    sums = {length: joined(parts) for length, parts in sorted(found.items())}
+    return [{"length": length, "accuracy": scores.mean, "max": scores.most} for length, scores in sums.items()]
 
 
-def _steps_to_solve(rows: Sequence[Row]) -> dict[str, Any] | None:
+def _steps_to_solve(tallies: Tallies) -> dict[str, Any] | None:
     """Over the members that solved it: a median over few of many is not the median of all."""
-    steps = [float(r["solved_at"]) for r in rows if r["status"] == "solved" and r["solved_at"] is not None]
-    if not steps:
+    counts: Counter[float] = Counter()
+    for (*_, status), one in tallies.items():
+        if status == "solved":
+            counts.update(one.solved_at)
+    if not counts:
         return None
-    low, median, high = np.quantile(steps, (0.25, 0.5, 0.75)).tolist()
-    return {"median": median, "quartiles": [low, high], "of": len(steps)}
+    steps = sorted(counts.items())
+    low, median, high = (_quantile(steps, share) for share in (0.25, 0.5, 0.75))
+    return {"median": median, "quartiles": [low, high], "of": sum(count for _, count in steps)}
 
 
-def _by_rate(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _quantile(counted: list[tuple[float, int]], share: float) -> float:
+    """Between the two values at whose places it falls, where it falls between two."""
+    place = share * (sum(count for _, count in counted) - 1)
+    low, high = (_at(counted, index) for index in (math.floor(place), math.ceil(place)))
+    return low + (high - low) * (place - math.floor(place))
+
+
+def _at(counted: list[tuple[float, int]], index: int) -> float:
+    for value, count in counted:
+        index -= count
+        if index < 0:
+            return value
+    raise IndexError(index)
+
+
+def _by_rate(tallies: Tallies) -> list[dict[str, Any]]:
     """The same per learning rate and weight decay, since solving is often a matter of those."""
-    found: dict[tuple[float, float], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row.cell.config["lr"], row.cell.config["weight_decay"]), []).append(row)
-    return [
-        {
-            "lr": lr,
-            "weight_decay": decay,
-            "solved": _solved(members),
-            "accuracy": _spread(
-                [r["accuracy"] for r in members if r["accuracy"] is not None],
-                0.0 if members[0]["score"] == "accuracy" else -math.inf,
-            ),
-        }
-        for (lr, decay), members in sorted(found.items(), reverse=True)
-    ]
+    found: dict[tuple[float, float], dict[tuple[float, float, str], Tally]] = {}
+    for (lr, decay, status), one in tallies.items():
+        found.setdefault((lr, decay), {})[lr, decay, status] = one
+    entries = []
+    for (lr, decay), own in sorted(found.items(), reverse=True):
+        accuracy = _spread([one.accuracy for one in own.values()], _least(list(own.values())))
+        entries.append({"lr": lr, "weight_decay": decay, "solved": _solved(own), "accuracy": accuracy})
+    return entries
 
 
-def _listed(values: Iterable[str | None]) -> str:
-    return ", ".join(dict.fromkeys(v for v in values if v))
-
-
-def flat(row: Row) -> dict[str, Any]:
-    """One member as one line of a table: plain values only."""
-    config, result, facts = row.cell.config, row.result, row.facts
-    provenance = facts.get("provenance", {})
-    return {
-        "key": row.cell.key[:12],
-        "net": config["net"],
-        "task": config["task"],
-        "seed": config["seed"],
-        "lr": config["lr"],
-        "weight_decay": config["weight_decay"],
-        "optimiser": config["optimiser"]["name"],
-        "steps": config["schedule"]["steps"],
-        "batch": config["schedule"]["batch"],
-        "shape": _text(config["shape"]),
-        "task_args": _text(config["task_args"]),
-        "status": result["status"],
-        "accuracy": result["accuracy"],
-        "unseen": result["unseen"],
-        "exact": result.get("exact"),
-        "converged": result.get("converged"),
-        "mean_steps": result.get("mean_steps"),
-        "chance": result["chance"],
-        "solved_at": result["solved_at"],
-        "trained_steps": result["steps"],
-        "parameters": result["parameters"],
-        "state_size": (result.get("state_size") or {}).get("size"),
-        "seconds": facts.get("seconds"),
-        "device": facts.get("device"),
-        "batching": facts.get("batching"),
-        "finished": facts.get("finished"),
-        "version": provenance.get("version"),
-        "commit": provenance.get("commit"),
-        "package": provenance.get("package"),
-    }
-
-
-def _text(values: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={value}" for name, value in values.items())
+def _listed(first_seen: Iterable[Mapping[str, int]]) -> str:
+    """Names, the one that was seen first before the others."""
+    found = sorted((number, name) for one in first_seen for name, number in one.items() if name)
+    return ", ".join(dict.fromkeys(name for _, name in found))

@@ -12,6 +12,7 @@ from typer import Argument, Option
 from theodolite.cli.configurations import Refused, end, of_each
 from theodolite.cli.groups import Computing, Device, grouped
 from theodolite.cli.options import panel, print_json
+from theodolite.cli.progress import progress_bar
 from theodolite.cli.resources import ResourceOptions
 from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
@@ -96,9 +97,15 @@ def advise(
         device=device,
         resources=resources,
     )
+    with progress_bar() as bar:
+        watched = partial(judge_one, progress=bar.count)
+        found: list[Advice | Refused] = (
+            of_each(names, watched) if len(names) > 1 else [watched(names[0] if names else None)]
+        )
     if len(names) > 1:
-        return _show_several(of_each(names, judge_one), json=output.json)
-    advice = judge_one(names[0] if names else None)
+        return _show_several(found, json=output.json)
+    (advice,) = found
+    assert not isinstance(advice, Refused)  # of one alone the error is raised
     written, left_out = _write(advice, names[0] if names else None, plot, out, export, given)
     if output.json:
         return print_json({**advice.to_json(), "written": written, "not_carried_over": list(left_out)})

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from theodolite.cli.groups import Computing, Device, Printing, Site, grouped
 from theodolite.cli.options import print_json, provenance
 from theodolite.cli.progress import progress_bar
-from theodolite.cli.terminal import terminal
+from theodolite.cli.terminal import plainly, tabbed, terminal
 
 app = typer.Typer(no_args_is_help=True, help="What the sources claim, and what measurement says of it.")
 
@@ -36,17 +36,21 @@ def show_claims(found: Sequence[Mapping[str, Any]]) -> None:
 
     console = terminal()
     for claim in found:
+        rules = {"Decided by": claim} | ({"With --preset full": claim["full"]} if "full" in claim else {})
+        words = [
+            f"{title}: {rule['rule']} Sample: {rule['sample']}. Correction: {rule['correction']}. Stopping: "
+            f"{rule['stopping'].rstrip('.')}. Record: {_record(rule)}."
+            for title, rule in rules.items()
+        ]
+        if plainly():
+            console.print(tabbed(*(claim[key] for key in ("id", "kind", "source", "statement", "quote")), *words))
+            continue
         console.print(f"[bold]{claim['id']}[/bold]  [dim]{claim['kind']}, {claim['source']}[/dim]")
         console.print(Padding(escape(claim["statement"]), (0, 0, 0, 4)))
         if claim["quote"]:
             console.print(Padding(escape(f"“{claim['quote']}”"), (0, 0, 0, 4)))
-        rules = {"Decided by": claim} | ({"With --preset full": claim["full"]} if "full" in claim else {})
-        for title, rule in rules.items():
-            words = (
-                f"{title}: {rule['rule']} Sample: {rule['sample']}. Correction: {rule['correction']}. Stopping: "
-                f"{rule['stopping'].rstrip('.')}. Record: {_record(rule)}."
-            )
-            console.print(Padding(escape(words), (0, 0, 0, 4)), style="dim")
+        for rule in words:
+            console.print(Padding(escape(rule), (0, 0, 0, 4)), style="dim")
 
 
 @app.command("check")
@@ -125,6 +129,10 @@ def show_verdicts(results: Sequence[Mapping[str, Any]]) -> None:
     console = terminal()
     colour = {"holds": "green", "fails": "red", "undecided": "yellow", "not run": "dim", "not a claim": "cyan"}
     for r in results:
+        if plainly():
+            about = (r["id"], r["verdict"], r["statement"], r["detail"], f"{r['cells']} cells", f"{r['seconds']:.1f} s")
+            console.print(tabbed(*about, f"record {_record(r)}"))
+            continue
         console.print(f"[bold]{r['id']}[/bold] [{colour[r['verdict']]}]{r['verdict']}[/]", end=" ")
         console.print(f"({r['cells']} cells, {r['seconds']:.1f} s; record {_record(r)})", style="dim")
         console.print(Padding(escape(r["statement"]), (0, 0, 0, 4)))

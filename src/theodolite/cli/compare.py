@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from theodolite.cli.groups import Output, grouped
 from theodolite.cli.options import print_json
+from theodolite.cli.progress import catching_up
 from theodolite.cli.terminal import terminal
 
 
@@ -31,7 +32,8 @@ def compare(
     """
     from theodolite.bench.compare import compare as compare_runs
 
-    found = compare_runs(first, second, out, task=task, metric=metric)
+    with catching_up() as tell:
+        found = compare_runs(first, second, out, task=task, metric=metric, tell=tell)
     if output.json:
         print_json(found.to_json())
         return

@@ -65,8 +65,7 @@ def fixed_points(
         from theodolite.report.svg.basin import draw_basin
 
         plane = instrument.basin(map, given, steps=min(steps, 500), **options)
-        names = [f"{_kind(a.period)} at {_point(a.point)}" for a in plane.attractors]
-        write_text(basin, draw_basin(plane.label, names, plane.within, f"Where starts of {map} end"))
+        write_text(basin, draw_basin(plane.label, plane.names, plane.within, f"Where starts of {map} end"))
         document["basin"] = str(basin)
     if output.json:
         print_json(document)
@@ -88,19 +87,10 @@ def show(found: FixedPoints, name: str = "the map", basin: Path | None = None) -
     if found.steps_to_tolerance is not None:
         grid.add_row("steps", f"{found.steps_to_tolerance:.0f} to {found.tolerance:g}")
     for attractor in found.attractors[:4]:
-        grid.add_row("ends at", f"{_kind(attractor.period)} {_point(attractor.point)}, {attractor.share:.0%} of starts")
+        grid.add_row("ends at", f"{attractor.kind} {attractor.place}, {attractor.share:.0%} of starts")
     if len(found.attractors) > 4:
         grid.add_row("", f"and {len(found.attractors) - 4} more")
     grid.add_row("time", f"{found.seconds:.2f} s on {found.provenance.device}")
     if basin is not None:
         grid.add_row("basin", str(basin))
     terminal().print(grid)
-
-
-def _kind(period: int) -> str:
-    return "fixed point" if period == 1 else f"cycle of {period}"
-
-
-def _point(numbers: tuple[float, ...]) -> str:
-    shown = ", ".join(f"{number:.4g}" for number in numbers[:4])
-    return f"({shown}{', …' if len(numbers) > 4 else ''})"

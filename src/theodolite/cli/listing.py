@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from theodolite.cli.groups import Printing, grouped
 from theodolite.cli.options import print_json
-from theodolite.cli.terminal import terminal
+from theodolite.cli.terminal import plainly, tabbed, terminal
 
 
 @grouped
@@ -63,6 +63,10 @@ def _show(entries: Sequence[tuple[str, str, str, str]]) -> None:
     from rich.padding import Padding
 
     console = terminal()
+    if plainly():
+        for entry in entries:
+            console.print(tabbed(*entry))
+        return
     for name, summary, shape, arguments in entries:
         console.print(f"[bold]{name}[/bold]")
         console.print(Padding(escape(summary), (0, 0, 0, 4)))

@@ -166,14 +166,23 @@ def _end_output(json: bool) -> None:
 
 
 def _full(json: bool) -> NoReturn:
-    """Nothing more goes to the output: the interpreter would try again at its end, and complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _give_up_output()
     message = "the output cannot be written (no space left on the device): write it to another place"
     _fail(json, "DiskFull", message, 2, f"error: {message}")
 
 
 def _fail(json: bool, kind: str, message: str, code: int, sentence: str) -> NoReturn:
-    print(on_one_line(sentence), file=sys.stderr)  # noqa: T201
+    with suppress(OSError):
+        print(on_one_line(sentence), file=sys.stderr)  # noqa: T201
     if json:
-        print_error_json(kind, message, code)
+        try:
+            print_error_json(kind, message, code)
+            sys.stdout.flush()
+        except OSError:  # the sentence was said
+            _give_up_output()
     sys.exit(code)
+
+
+def _give_up_output() -> None:
+    """Nothing more goes to the output: the interpreter would try again at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import Any
 
+from rich.markup import escape as escape_markup
+
 from theodolite.cli.progress import Pace, spoken
 from theodolite.cli.terminal import recording, terminal
 
@@ -177,6 +179,49 @@ def _reproduced(entries: Any) -> None:
     show(entries.about, entries)
 
 
+def _measured(result: Any) -> None:
+    from theodolite.cli.options import labelled
+    from theodolite.report.numbers import format_value
+
+    interval = "" if result.interval is None else " ({} to {})".format(*map(format_value, result.interval))
+    grid = labelled()
+    grid.add_row(result.quantity, f"[bold]{format_value(result.value)}[/bold]{interval}{', exact' * result.exact}")
+    grid.add_row("method", escape_markup(result.method))
+    for name, value in result.diagnostics.items():
+        grid.add_row(name.replace("_", " "), escape_markup(format_value(value)))
+    grid.add_row("time", f"{result.seconds:.2f} s on {result.provenance.device}")
+    terminal().print(grid)
+
+
+def _target_signal(result: Any) -> None:
+    from theodolite.cli.options import labelled
+
+    interval = "" if result.interval is None else " (95 %: {:.3g} to {:.3g})".format(*result.interval)
+    grid = labelled()
+    grid.add_row("share of the gradient", f"[bold]{result.share:.3g}[/bold]{interval}")
+    grid.add_row("that speaks of", escape_markup(f"{result.task}, in {result.net}"))
+    if result.baseline is not None:
+        grid.add_row("a parity drawn at random", f"{result.baseline:.3g} on average")
+    if not result.resolved:
+        grid.add_row("", "the noise of the drawn inputs hides it")
+    terminal().print(grid)
+
+
+def _basin(result: Any) -> None:
+    for name, attractor in zip(result.names, result.attractors, strict=True):
+        terminal().print(f"{name}: {attractor.share:.0%} of starts", markup=False)
+
+
+def _sketch(graph: Any) -> None:
+    from theodolite.report.svg.graph import sketch_graph
+
+    terminal().print(sketch_graph(graph), markup=False)
+
+
+def _served(page: Any) -> None:
+    terminal().print(f"{page.address}\nreads {page.out}", markup=False, soft_wrap=True)
+
+
 def _nothing(_result: Any) -> Iterator[str]:
     yield from ()
 
@@ -202,9 +247,45 @@ def _degree_plot(rows: Any) -> Iterator[str]:
 
 
 def _graph(found: Any) -> Iterator[str]:
+    from theodolite.cli.views.effects import effect_figures
     from theodolite.report.svg.graph import draw_graph
 
     yield draw_graph(found.graph, found.confidence or None)
+    yield from (one.drawing for one in effect_figures(found))
+
+
+def _graph_alone(graph: Any) -> Iterator[str]:
+    from theodolite.report.svg.graph import draw_graph
+
+    yield draw_graph(graph)
+
+
+def _spectrum(found: Any) -> Iterator[str]:
+    from theodolite.instruments.gradient.shown import degrees_figure
+
+    yield from _drawn([degrees_figure(found.by_degree)] if found.by_degree else [])
+
+
+def _errors(found: Any) -> Iterator[str]:
+    from theodolite.instruments.rank.shown import error_figure
+
+    told = found.details
+    yield from _drawn(
+        [error_figure(told["held_out_curve"], told["epsilon"], found.rank)] if "held_out_curve" in told else []
+    )
+
+
+def _differences(found: Any) -> Iterator[str]:
+    from theodolite.bench.shown import difference_figure
+
+    figure = difference_figure(found)
+    yield from _drawn([] if figure is None else [figure])
+
+
+def _basins(plane: Any) -> Iterator[str]:
+    from theodolite.report.svg.basin import draw_basin
+
+    yield draw_basin(plane.label, plane.names, plane.within, "Where starts end")
 
 
 def _tables(entries: Any) -> Iterator[str]:
@@ -233,16 +314,21 @@ def _drawn(pictures: Sequence[Any]) -> Iterator[str]:
 
 # By the name of a result's class, or by what entries are `of`: how it is printed and which pictures it has.
 _VIEWS: dict[str, tuple[Callable[[Any], None], Callable[[Any], Iterator[str]]]] = {
-    "RankResult": (_rank, _nothing),
+    "RankResult": (_rank, _errors),
     "Verified": (_verified, _nothing),
     "GradedVerified": (_verified, _nothing),
     "GrowthVerified": (_verified, _nothing),
     "Expression": (_express, _nothing),
-    "Signal": (_signal, _nothing),
+    "Signal": (_signal, _spectrum),
     "FixedPoints": (_fixed_points, _nothing),
+    "Basin": (_basin, _basins),
+    "TargetSignal": (_target_signal, _nothing),
+    "Measurement": (_measured, _nothing),
+    "CompositionalGraph": (_sketch, _graph_alone),
+    "Served": (_served, _nothing),
     "Learning": (_learning, _curves),
     "Runs": (_runs, _curves),
-    "Comparison": (_comparison, _nothing),
+    "Comparison": (_comparison, _differences),
     "Advice": (_advice, _plane),
     "degrees": (_degrees, _degree_plot),
     "Discovery": (_discovery, _graph),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -77,6 +77,20 @@ def progress_bar() -> Iterator[Bar]:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("getting ready", total=None, left="estimating")
         yield Bar(_Drawn(progress, task))
+
+
+@contextmanager
+def catching_up() -> Iterator[Callable[[int, int], None]]:
+    """For what is seldom to be done: a bar from the first time it is told how far that is."""
+    with ExitStack() as stack:
+        bars: list[Bar] = []
+
+        def tell(done: int, total: int) -> None:
+            if not bars:
+                bars.append(stack.enter_context(progress_bar()))
+            bars[0].count(done, total, f"bringing a store of an older version up to date, {done:,} of {total:,} rows")
+
+        yield tell
 
 
 class _Drawn:

@@ -11,6 +11,7 @@ from typer import Option
 
 from theodolite.cli.groups import Output, grouped
 from theodolite.cli.options import print_json
+from theodolite.cli.progress import catching_up
 from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
 
@@ -55,10 +56,11 @@ def runs(
         raise BadInput("--csv - and --json would both write to stdout: give --csv a file")
     if csv not in (None, _STDOUT):
         check_writable(csv)
-    found = read_runs(out, net=net, task=task, status=status, where=_pairs(where))
+    with catching_up() as tell:
+        found = read_runs(out, net=net, task=task, status=status, where=_pairs(where), tell=tell)
     if export is not None:
         new = found.export(*export)
-        there = f", {len(found.rows) - new} were there" if new < len(found.rows) else ""
+        there = f", {found.members - new} were there" if new < found.members else ""
         typer.echo(f"{new} members written to {export[1]} for {export[0]}{there}", err=True)
     if csv == _STDOUT:
         typer.echo(found.to_csv(), nl=False)
@@ -69,7 +71,7 @@ def runs(
     elif csv is None and export is None:
         show(found, members)
     elif csv not in (None, _STDOUT):
-        typer.echo(f"{len(found.rows)} members written to {csv}", err=True)
+        typer.echo(f"{found.members} members written to {csv}", err=True)
 
 
 def _pairs(texts: Sequence[str] | None) -> dict[str, str]:
@@ -89,7 +91,7 @@ def show(found: Runs, members: bool = False) -> None:
     from theodolite.cli.views.learn import print_learning, print_members
 
     console = terminal()
-    if not found.rows:
+    if not found.members:
         console.print("no trained member is there, or none fits the filters")
     elif members:
         print_members(console, found.table)

@@ -32,6 +32,11 @@ def on_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
+def tabbed(*cells: str) -> Text:
+    """An entry of a list as one line of a log."""
+    return Text("\t".join(" ".join(cell.split()) for cell in cells).rstrip())
+
+
 def terminal(stderr: bool = False) -> Console:
     """The console of results, or of remarks."""
     recorded = _recorded.get()
@@ -80,9 +85,7 @@ class PlainConsole(Console):
     def _rows(self, table: Table) -> list[str]:
         cells = [[self._text(cell) for cell in column.cells] for column in table.columns]
         head = [[self._text(column.header) for column in table.columns]] if table.show_header else []
-        rows = [
-            "\t".join(" ".join(cell.split()) for cell in row).rstrip() for row in (*head, *zip(*cells, strict=True))
-        ]
+        rows = [tabbed(*row).plain for row in (*head, *zip(*cells, strict=True))]
         around = [self._text(text) for text in (table.title, table.caption)]
         return [line for line in (around[0], *rows, around[1]) if line]
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from theodolite.errors import BadInput
+from theodolite.notebook import Shown
 
 if TYPE_CHECKING:
     import networkx
@@ -30,7 +31,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class CompositionalGraph:
+class CompositionalGraph(Shown):
     """Nodes stand in an order in which every input comes before its use; the last is the output.
 
     A node may feed several others (a DAG). A variable that feeds none is one the function does not depend on. Nodes are

@@ -16,6 +16,8 @@ Net = str | Callable[..., Any]
 WITHIN = 0.01  # of the size
 _HEAD = 16  # numbers a head, about
 _NARROWEST = 8
+_GRAIN = 8  # of widths, for products of matrices
+_UNEVEN = 0.3  # as bad as a perceptron of 4.3 widths
 _NEAR = 0.25  # a shape that is farther off is not named as the nearest
 
 
@@ -46,7 +48,8 @@ def shapes_of(
     """For every depth the width that comes nearest, and why a depth has none whose size is so near.
 
     A `decoder` has an even width, heads of about 16 numbers, and a perceptron about four times as wide, whose exact
-    width makes up for the rest; other nets have their width alone to come near by.
+    width makes up for the rest, both multiples of 8 where there is room; other nets have their width alone to come
+    near by.
     """
     find = _decoder if net == "decoder" else _by_width
     found, reasons = [], []
@@ -68,7 +71,8 @@ def shapes_of(
 
 def _decoder(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedShape | None:
     """12 L d² is the size about; the perceptron's width takes what is over or missing. Of the even widths near it the
-    one is taken that leaves heads nearest to 16 numbers and a perceptron nearest to 4 widths."""
+    one is taken that leaves heads nearest to 16 numbers and a perceptron nearest to 4 widths. Products of matrices are
+    fast where both widths are multiples of 8."""
     ideal = (size / (12 * depth)) ** 0.5
     made = []
     for width in range(2 * round(0.94 * ideal / 2), 2 * round(1.06 * ideal / 2) + 1, 2):
@@ -81,8 +85,9 @@ def _decoder(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedSha
         hidden = 4 * width
         over = inner_parameters(net, **shape, hidden=hidden) - size
         per_unit = depth * (2 * width + 1)
-        hidden = max(1, hidden - round(over / per_unit))
-        unlike = abs(math.log2(width / heads / _HEAD)) + abs(hidden / width - 4)
+        grain = next((g for g in (_GRAIN, _GRAIN // 2, 2) if g * per_unit <= 1.6 * WITHIN * size), 1)
+        hidden = max(1, grain * round((hidden - over / per_unit) / grain))
+        unlike = abs(math.log2(width / heads / _HEAD)) + abs(hidden / width - 4) + _UNEVEN * (width % _GRAIN > 0)
         made.append((unlike, width, {**shape, "hidden": hidden}))
     if not made:
         return None

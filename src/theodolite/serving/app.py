@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
+from theodolite.lab.store.trained import Trained
 from theodolite.report.page.template import environment, verbatim
 from theodolite.serving.calculator import Busy, Calculator
 from theodolite.serving.folder import REPORT, Folder
@@ -25,7 +26,7 @@ from theodolite.serving.parts.every import every
 from theodolite.serving.parts.part import Part
 from theodolite.serving.requests import Control, read
 from theodolite.serving.runs import COMPARED, CONTROLS, PLACE, compared, listed
-from theodolite.serving.stores import Reading, Stamp, Stores
+from theodolite.serving.stores import Stores
 from theodolite.serving.tables import ASKED, NAME, Tables
 from theodolite.serving.warm import warm
 from theodolite.version import __version__
@@ -112,20 +113,20 @@ class Page:
         tag = _tag([stamp, sorted(asked.items())])
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers={"etag": tag})
-        reading = await self._reading(asked["place"], stamp)
-        found = await self.reader.ask(lambda: listed(reading, asked), ("runs", tag))
+        answer = partial(self._of, asked.pop("place"), partial(listed, asked=asked))
+        found = await self.reader.ask(answer, ("runs", tag))
         return JSONResponse(found, headers={"etag": tag})
 
     async def compare(self, request: Request) -> Response:
         asked = _asked(request, COMPARED)
-        stamp = self.stores.stamp(asked["place"])
-        reading = await self._reading(asked.pop("place"), stamp)
-        key = ("compare", stamp, *sorted(asked.items()))
-        return JSONResponse(await self.reader.ask(lambda: compared(reading, **asked).to_json(), key))
+        key = ("compare", self.stores.stamp(asked["place"]), *sorted(asked.items()))
+        place = asked.pop("place")
+        compute = lambda: self._of(place, partial(compared, **asked)).to_json()
+        return JSONResponse(await self.reader.ask(compute, key))
 
-    async def _reading(self, place: str, stamp: Stamp) -> Reading:
-        """One thread reads what is new of a store; all who ask for it meanwhile wait for that."""
-        return await self.reader.ask(partial(self.stores.read, place), ("store", place, stamp), keep=False)
+    def _of(self, place: str, answer: Callable[[Trained], Any]) -> Any:
+        with self.stores.open(place) as trained:
+            return answer(trained)
 
     async def part(self, request: Request) -> Response:
         part, answer = self._found(request)

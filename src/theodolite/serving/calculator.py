@@ -26,9 +26,9 @@ class Calculator:
         self._running: dict[Hashable, asyncio.Future[Any]] = {}
         self._size = kept
 
-    async def ask(self, function: Callable[[], Any], key: Hashable | None = None, *, keep: bool = True) -> Any:
-        """What the function gives, in another thread. Under a `key` it is remembered, if it is to be kept, and who asks
-        the same meanwhile waits for the same answer."""
+    async def ask(self, function: Callable[[], Any], key: Hashable | None = None) -> Any:
+        """What the function gives, in another thread. Under a `key` it is remembered, and who asks the same meanwhile
+        waits for the same answer."""
         if key is not None and key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
@@ -41,14 +41,14 @@ class Calculator:
             if key is not None:
                 self._running[key] = work
             # Also when whoever asked has gone: the thread goes on until its end.
-            work.add_done_callback(lambda done: self._done(done, key, keep))
+            work.add_done_callback(lambda done: self._done(done, key))
         return await asyncio.shield(work)
 
-    def _done(self, work: asyncio.Future[Any], key: Hashable | None, keep: bool) -> None:
+    def _done(self, work: asyncio.Future[Any], key: Hashable | None) -> None:
         self._taken -= 1
         self._running.pop(key, None)
         failed = work.cancelled() or work.exception() is not None  # looked at, so that nobody is told of it later
-        if key is not None and keep and not failed:
+        if key is not None and not failed:
             self._kept[key] = work.result()
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)

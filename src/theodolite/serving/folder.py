@@ -39,9 +39,12 @@ class Folder:
             if not self.root.is_dir():
                 raise BadInput(f"'{out}' is a file: give --out a folder that holds surveys and runs")
             next(self.root.iterdir(), None)
-        except (OSError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or "its links go round in a circle"
-            raise BadInput(f"the folder '{out}' cannot be read ({reason}): give --out one that can") from error
+        except (OSError, ValueError, RuntimeError) as error:
+            circle = "no folder has such a name" if isinstance(error, ValueError) else "its links go round in a circle"
+            reason = getattr(error, "strerror", None) or circle
+            raise BadInput(
+                f"the folder '{str(out)[:200]}' cannot be read ({reason}): give --out one that can"
+            ) from error
 
     def file(self, folder: str, name: str) -> Path:
         """A file of a folder below the root; a path or a link that leaves the root is refused, and logged."""

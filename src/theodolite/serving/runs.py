@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from theodolite.bench.compare import METRICS, Comparison, TaskComparison, compare_members
-from theodolite.bench.runs import Runs
-from theodolite.bench.selection import STATUSES, select, settings
+from theodolite.bench.columns import flat, settings
+from theodolite.bench.compare import METRICS, Comparison, TaskComparison, compare_trained
+from theodolite.bench.selection import choose
 from theodolite.errors import BadInput
-from theodolite.lab.cell import Row
+from theodolite.lab.store.trained import Condition, Trained
+from theodolite.lab.tally import STATUSES
 from theodolite.report.table import Column, Table
 from theodolite.serving.requests import Choice, Whole, Words, some
 from theodolite.serving.shown import Shown
-from theodolite.serving.stores import Reading
 
 LINES = 100  # on a page
 PLACE = Words("place", "folder", longest=1000)
@@ -71,41 +71,36 @@ _WORDS = {
 }
 
 
-def listed(found: Reading, asked: Mapping[str, Any]) -> dict[str, Any]:
+def listed(trained: Trained, asked: Mapping[str, Any]) -> dict[str, Any]:
     """A page of lines, the newest last, with the ids that `compared` takes and the names that can be filtered by."""
     named = some({name: asked[name] for name in ("net", "task", "status")})
-    names = {kind: sorted({own[0].cell.config[kind] for own in found.groups.values()}) for kind in ("net", "task")}
-    if asked["where"] or asked["status"]:
-        groups = found.grouped(select(found.rows, where=_pairs(asked["where"]), **named))
-    else:
-        chosen = select([own[0] for own in found.groups.values()], **named)  # all of a group have one net and task
-        groups = {name: found.groups[name] for name in map(found.group_of.__getitem__, map(id, chosen))}
-    members, begin = sum(map(len, groups.values())), asked["page"] * LINES
+    names = {kind: sorted({one.config[kind] for one in trained.conditions}) for kind in ("net", "task")}
+    chosen, begin = choose(trained, where=_pairs(asked["where"]), **named), asked["page"] * LINES
     if asked["lines"] == "members":
-        held = {id(row) for own in groups.values() for row in own}
-        rows = [row for row in found.rows if id(row) in held][begin : begin + LINES]
-        table, ids, total = Table("Members", _MEMBERS, Runs(tuple(rows)).table), None, members
+        lines = [flat(row) for row in chosen.read(begin, LINES)]
+        table, ids, total = Table("Members", _MEMBERS, lines), None, chosen.count
     else:
-        shown = list(groups.items())[begin : begin + LINES]
-        lines = [_line(found, name, own) for name, own in shown]
-        table, ids, total = Table("Networks and tasks", _GROUPS, lines), [name for name, _ in shown], len(groups)
-    content = Shown(_nothing(found.rows, members), tables=[table]).to_json()
-    return {**content, "ids": ids, "total": total, "members": members, **names}
+        found, total = chosen.page(begin, LINES)
+        ids = [one.name for one, _ in found]
+        table = Table("Networks and tasks", _GROUPS, [_line(entry) for _, entry in found])
+    content = Shown(_nothing(trained, chosen.count), tables=[table]).to_json()
+    return {**content, "ids": ids, "total": total, "members": chosen.count, **names}
 
 
-def _nothing(everything: Sequence[Row], chosen: int) -> list[str]:
-    if not everything:
+def _nothing(trained: Trained, chosen: int) -> list[str]:
+    if not trained.conditions:
         return ["This store holds no trained networks, or none yet: other measurements stand in the report."]
     return [] if chosen else ["None of these runs fits the filters: loosen them."]
 
 
-def compared(found: Reading, first: str, second: str, metric: str) -> Shown:
+def compared(trained: Trained, first: str, second: str, metric: str) -> Shown:
     """Two groups of `listed`, pair by pair."""
-    groups = found.groups
-    if first not in groups or second not in groups:
+    known = {one.name: one for one in trained.conditions}
+    if first not in known or second not in known:
         raise BadInput("choose two lines that are listed: these are not, or are no more")
-    names = _selectors(groups[first][0], groups[second][0])
-    return _comparison(compare_members([*groups[first], *groups[second]], *names, metric=metric))
+    chosen = [known[name] for name in dict.fromkeys((first, second))]
+    names = _selectors(known[first], known[second])
+    return _comparison(compare_trained(trained, *names, metric=metric, among=chosen))
 
 
 def _comparison(found: Comparison) -> Shown:
@@ -136,19 +131,7 @@ def _task(one: TaskComparison) -> dict[str, Any]:
     }
 
 
-def _line(found: Reading, name: str, members: Sequence[Row]) -> dict[str, Any]:
-    """Computed once for a group of so many, where it is the whole group."""
-    key, whole = (name, len(members)), len(members) == len(found.groups[name])
-    if not whole or key not in found.lines:
-        line = _summed(members)
-        if not whole:
-            return line
-        found.lines[key] = line
-    return found.lines[key]
-
-
-def _summed(members: Sequence[Row]) -> dict[str, Any]:
-    (entry,) = Runs(tuple(members)).summary
+def _line(entry: Mapping[str, Any]) -> dict[str, Any]:
     text = lambda values: " ".join(f"{name}={value}" for name, value in values.items())
     return {
         "net": entry["net"],
@@ -163,15 +146,15 @@ def _summed(members: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _selectors(first: Row, second: Row) -> tuple[str, str]:
+def _selectors(first: Condition, second: Condition) -> tuple[str, str]:
     """How `compare` names the two: by their nets, and by the settings in which they differ."""
-    one, other = settings(first), settings(second)
+    one, other = settings(first.config), settings(second.config)
     if one["task"] != other["task"]:
         raise BadInput(f"'{one['task']}' and '{other['task']}' are different tasks: choose two lines of one task")
     apart = [
         name
         for name in dict.fromkeys((*one, *other))
-        if one.get(name) != other.get(name) and name not in ("net", "task", "seed", "lr", "weight_decay")
+        if one.get(name) != other.get(name) and name not in ("net", "task")
     ]
     texts = []
     for mine in (one, other):

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from theodolite.errors import BadInput
+from theodolite.notebook import Shown
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ PORT = 8765
 _WAIT = 20.0  # seconds for a server to begin, or to end what it answers
 
 
-class Served:
+class Served(Shown):
     """A page that is being served; `address` has the token, and whoever has it may read what is below `out`."""
 
     def __init__(self, out: Path, address: str, server: Any, thread: threading.Thread, close: Any) -> None:

@@ -6,30 +6,43 @@ import math
 import warnings
 from collections.abc import Sequence
 
-import numpy as np
-from scipy import stats
+from theodolite.statistics.tails import Z, halves_tail, student_quantile
+
+# numpy and scipy are imported where they are needed: what lists runs needs none of them, and scipy takes a second.
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float] | None:
     """Wilson's score interval for a share."""
     if trials == 0:
         return None
-    low, high = stats.binomtest(successes, trials).proportion_ci(method="wilson")
-    return float(low), float(high)
+    middle, whole = successes + Z * Z / 2, trials + Z * Z
+    half = Z * math.sqrt(successes * (trials - successes) / trials + Z * Z / 4)
+    low, high = (middle - half) / whole, (middle + half) / whole
+    return low if successes else 0.0, high if successes < trials else 1.0
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """Student's interval for a mean; None for fewer than two values. Equal values have an interval of width 0."""
     if len(values) < 2:
         return None
-    mean, half = np.mean(values), stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
-    return float(mean - half), float(mean + half)
+    import numpy as np
+
+    return interval_of(float(np.mean(values)), float(np.std(values, ddof=1)), len(values))
+
+
+def interval_of(mean: float, deviation: float, count: int) -> tuple[float, float]:
+    """The same of values of which these are known, of at least two."""
+    half = student_quantile(count - 1) * deviation / math.sqrt(count)
+    return mean - half, mean + half
 
 
 def difference_interval(
     first: Sequence[float], second: Sequence[float], confidence: float = 0.95
 ) -> tuple[float, float]:
     """Welch's interval for mean(first) − mean(second), of at least two values each."""
+    import numpy as np
+    from scipy import stats
+
     if np.ptp(first) == np.ptp(second) == 0:
         return first[0] - second[0], first[0] - second[0]
     with warnings.catch_warnings():
@@ -41,6 +54,9 @@ def difference_interval(
 
 def chance_of_no_lead(first: Sequence[float], second: Sequence[float], margin: float = 0.0) -> float:
     """Welch's one-sided p-value against mean(first) − mean(second) > margin, of at least two values each."""
+    import numpy as np
+    from scipy import stats
+
     if np.ptp(first) == np.ptp(second) == 0:
         return float(first[0] - second[0] <= margin)
     with warnings.catch_warnings():
@@ -51,6 +67,9 @@ def chance_of_no_lead(first: Sequence[float], second: Sequence[float], margin: f
 
 def chance_of_no_excess(values: Sequence[float], bound: float = 0.0) -> float:
     """Student's one-sided p-value against a mean above `bound`, of at least two values."""
+    import numpy as np
+    from scipy import stats
+
     if np.ptp(values) == 0:
         return float(values[0] <= bound)
     return float(stats.ttest_1samp(values, bound, alternative="greater").pvalue)  # pyright: ignore[reportAttributeAccessIssue]
@@ -78,4 +97,4 @@ def paired_shares(
 
 def sign_test(wins: int, losses: int) -> float:
     """The two-sided chance of so uneven a split if either side won as often; ties left out."""
-    return float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+    return min(1.0, 2 * halves_tail(min(wins, losses), wins + losses))

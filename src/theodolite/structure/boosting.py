@@ -1,27 +1,35 @@
-"""Gradient-boosted trees, to compare with: what a table gives to the method most people would try first."""
+"""Gradient-boosted trees: what a table gives to the method most people would try first."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from theodolite.errors import BadInput
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
 Array = NDArray[np.float64]
+Places = NDArray[np.int64]
 LEAVES = (8, 31)
 RATES = (0.05, 0.15)
-FOLDS = 4
+_ARRAYS = {
+    **{"feature": np.int64, "threshold": np.float64, "left": np.int64, "right": np.int64},
+    **{"value": np.float64, "roots": np.int64},
+}
+_PART = 2_000_000  # of rows times trees that are looked up at once
 
 
-def boosted(x: Array, y: Array, seed: int, **options: Any) -> HistGradientBoostingRegressor:
+def boosted(x: Array, y: Array, seed: int) -> HistGradientBoostingRegressor:
     """Scikit-learn's histogram boosting in the setting that is best on a tenth held out; its own early stopping on that
     tenth sets the number of trees."""
     found = [
-        _trees(len(x), seed, rate, leaves, max_iter=1000, early_stopping=True, n_iter_no_change=15, **options).fit(x, y)
+        _trees(len(x), seed, rate, leaves, max_iter=1000, early_stopping=True, n_iter_no_change=15).fit(x, y)
         for leaves in LEAVES
         for rate in RATES
     ]
@@ -33,31 +41,100 @@ def boosting_error(x_train: Array, y_train: Array, x_test: Array, y_test: Array,
     return float(np.mean((boosted(x_train, y_train, seed).predict(x_test) - y_test) ** 2) / np.var(y_test))
 
 
+def stopping_error(trees: HistGradientBoostingRegressor) -> float:
+    """Mean squared error on the tenth that set the number of trees (scikit-learn's loss is half of it, negative)."""
+    return -2 * float(np.max(trees.validation_score_))
+
+
 @dataclass(frozen=True)
-class FoldTrees:
-    """Trees of every fold of the rows, each fitted to the other folds; their mean predicts."""
+class Forest:
+    """`offset` + the value of the leaf that a row reaches in each tree: to the left where the variable `feature` of a
+    node is at most its `threshold`. A leaf leads to itself. `held_out`: of every training row, by trees that did not
+    see it; None once read back."""
 
-    trees: tuple[HistGradientBoostingRegressor, ...]
-    held_out: Array = field(repr=False)  # of every row, by the trees that did not see it
+    feature: Places = field(repr=False)  # (node,), and so are the next four
+    threshold: Array = field(repr=False)
+    left: Places = field(repr=False)
+    right: Places = field(repr=False)
+    value: Array = field(repr=False)
+    roots: Places = field(repr=False)  # (tree,)
+    depth: int
+    offset: float
+    held_out: Array | None = field(default=None, repr=False)
 
-    def predict(self, x: Array) -> Array:
-        return np.mean([one.predict(x) for one in self.trees], axis=0)
+    def predict(self, x: ArrayLike) -> Array:
+        rows = np.asarray(x, dtype=np.float64)
+        step = max(1, _PART // max(1, len(self.roots)))
+        return np.concatenate([self._said(rows[at : at + step]) for at in range(0, max(len(rows), 1), step)])
+
+    def widened(self, places: Places) -> Forest:
+        """The same among more columns, in which those that it reads stand in these places."""
+        return replace(self, feature=places[self.feature])
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Arrays, and a JSON document, that `from_state` makes the same predictions of."""
+        return {name: getattr(self, name) for name in _ARRAYS}, {"depth": self.depth, "offset": self.offset}
+
+    @classmethod
+    def from_state(cls, arrays: Mapping[str, NDArray[Any]], document: Mapping[str, Any], variables: int) -> Forest:
+        given = [np.asarray(arrays[name], dtype=kind) for name, kind in _ARRAYS.items()]
+        feature, _, left, right, _, roots = given
+        depth, offset = int(document["depth"]), float(document["offset"])
+        nodes = len(feature)
+        if any(one.shape != (nodes,) for one in given[:-1]) or roots.ndim != 1:
+            raise BadInput("its trees have nodes that lack a value")
+        ends = ((feature, variables), (left, nodes), (right, nodes), (roots, nodes))
+        if any(len(one) and not 0 <= one.min() <= one.max() < end for one, end in ends) or not 0 <= depth <= nodes:
+            raise BadInput("its trees lead to nodes or variables that are not there")
+        return cls(*given, depth=depth, offset=offset)
+
+    def _said(self, rows: Array) -> Array:
+        at = np.tile(self.roots, (len(rows), 1))
+        for _ in range(self.depth):
+            below = np.take_along_axis(rows, self.feature[at], axis=1) <= self.threshold[at]
+            at = np.where(below, self.left[at], self.right[at])
+        return self.offset + self.value[at].sum(1)
 
 
-def fold_trees(x: Array, y: Array, seed: int, *, additive: bool = False) -> FoldTrees:
-    """In the setting, and of as many rounds, as is best on a tenth held out. `additive`: sums of functions of one
-    variable each."""
-    options: dict[str, Any] = {"interaction_cst": "no_interactions"} if additive else {}
-    whole = boosted(x, y, seed, **options)
-    options |= {"max_iter": whole.n_iter_, "early_stopping": False}
-    fold = np.random.default_rng(seed).permutation(len(y)) % FOLDS
-    unseen, found = np.empty(len(y)), []
-    for place in range(FOLDS):
-        rows = fold != place
-        trees = _trees(int(rows.sum()), seed, whole.learning_rate, whole.max_leaf_nodes, **options)
-        found.append(trees.fit(x[rows], y[rows]))
-        unseen[~rows] = trees.predict(x[~rows])
-    return FoldTrees(tuple(found), unseen)
+def fold_trees(x: Array, y: Array, fold: Places, like: HistGradientBoostingRegressor, seed: int) -> Forest:
+    """The mean over folds of `trees_of_folds`, as one forest."""
+    found = trees_of_folds(x, y, fold, like, seed)
+    unseen = np.empty(len(y))
+    for number, trees in enumerate(found):
+        unseen[fold == number] = trees.predict(x[fold == number])
+    return _forest(found, unseen)
+
+
+def trees_of_folds(
+    x: Array, y: Array, fold: Places, like: HistGradientBoostingRegressor, seed: int
+) -> list[HistGradientBoostingRegressor]:
+    """Of every fold (numbered from 0) trees that have not seen its rows, in the setting and of as many rounds as those
+    of `boosted`."""
+    options = {"max_iter": like.n_iter_, "early_stopping": False}
+    return [
+        _trees(int(rows.sum()), seed, like.learning_rate, like.max_leaf_nodes, **options).fit(x[rows], y[rows])
+        for rows in (fold != number for number in range(int(fold.max()) + 1))
+    ]
+
+
+def _forest(several: list[HistGradientBoostingRegressor], held_out: Array) -> Forest:
+    """The mean of these as one."""
+    nodes = [tree.nodes for trees in several for (tree,) in trees._predictors]
+    first = np.cumsum([0, *(len(one) for one in nodes)])
+    every = np.concatenate(nodes)
+    leaf = every["is_leaf"].astype(bool)
+    own, shift = np.arange(len(every)), np.repeat(first[:-1], [len(one) for one in nodes])
+    return Forest(
+        feature=np.where(leaf, 0, every["feature_idx"]).astype(np.int64),
+        threshold=np.where(leaf, 0.0, every["num_threshold"]).astype(np.float64),
+        left=np.where(leaf, own, every["left"] + shift).astype(np.int64),
+        right=np.where(leaf, own, every["right"] + shift).astype(np.int64),
+        value=np.where(leaf, every["value"] / len(several), 0.0),
+        roots=first[:-1].astype(np.int64),
+        depth=int(every["depth"].max(initial=0)),
+        offset=float(np.mean([np.squeeze(trees._baseline_prediction) for trees in several])),
+        held_out=held_out,
+    )
 
 
 def _trees(rows: int, seed: int, rate: float, leaves: Any, **options: Any) -> HistGradientBoostingRegressor:

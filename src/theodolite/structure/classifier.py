@@ -34,9 +34,9 @@ class CompositionalClassifier(ClassifierMixin, CompositionalEstimator):
     each against the rest, and their probabilities scaled to add up to 1. None is closer to 0 or 1 than the number of
     rows can show.
 
-    After `fit`: `classes_`; for the second of two classes, or for each of several, `predictors_` (graph, dense,
-    boosting or mean: what predicts), `graphs_`, `abstained_`, `reasons_`, `models_` and `discoveries_`, all by class;
-    `codings_`, `n_features_in_` and, where columns have names, `feature_names_in_`.
+    After `fit`: `classes_`; for the second of two classes, or for each of several, `predictors_` (what predicts: graph,
+    dense, boosting, additive, a mean of several, or a constant), `graphs_`, `abstained_`, `reasons_`, `models_` and
+    `discoveries_`, all by class; `codings_`, `n_features_in_` and, where columns have names, `feature_names_in_`.
     """
 
     def fit(self, X: Any, y: Any, **refused: Any) -> CompositionalClassifier:
@@ -57,7 +57,7 @@ class CompositionalClassifier(ClassifierMixin, CompositionalEstimator):
             raise error if isinstance(error, ValueError) else BadData(str(error)) from error
         self.discoveries_ = {name: one.discovery for name, one in self.learnt_.items()}
         self.models_ = {name: one.model for name, one in self.learnt_.items()}
-        self.predictors_ = {name: one.found for name, one in self.learnt_.items()}
+        self.predictors_ = {name: one.returned.kind for name, one in self.learnt_.items()}
         self.graphs_ = {name: found.graph for name, found in self.discoveries_.items()}
         self.abstained_ = {name: found.abstained for name, found in self.discoveries_.items()}
         self.reasons_ = {name: found.reason for name, found in self.discoveries_.items()}
@@ -71,7 +71,7 @@ class CompositionalClassifier(ClassifierMixin, CompositionalEstimator):
             return np.ones((len(columns[0].numbers), 1))
         likely = np.stack(
             [
-                np.clip(one.predict(self.codings_[name].encode(columns)), self._least, 1 - self._least)
+                np.clip(one.returned.predict(self.codings_[name].encode(columns)), self._least, 1 - self._least)
                 for name, one in self.learnt_.items()
             ],
             axis=1,

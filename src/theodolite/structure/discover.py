@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
@@ -16,19 +17,19 @@ from theodolite.nets.from_file import named_in_file
 from theodolite.notebook import watching
 from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.statistics.paired import above_zero
-from theodolite.structure.additive import additive_losses, require_additive
-from theodolite.structure.boosting import boosted
 from theodolite.structure.conformal import COVERAGE, half_width
 from theodolite.structure.data.black_box import CallableSource
 from theodolite.structure.data.coding import learn_coding
 from theodolite.structure.data.source import Array, Hurried, OutOfTime
 from theodolite.structure.data.tables import LEAST_ROWS, Samples, Table, read_table
+from theodolite.structure.ebm import ebm_losses, require_ebm
 from theodolite.structure.fit.confirm import Confirmation, confirm
 from theodolite.structure.fit.effort import effort_named
 from theodolite.structure.fit.guide import Guide
 from theodolite.structure.refine import settle
 from theodolite.structure.result import Discovery, Found
 from theodolite.structure.search.search import search
+from theodolite.structure.stacking import stacked
 from theodolite.structure.surrogate.evidence import gather
 
 Progress = Callable[[float, float, str], None]
@@ -75,8 +76,8 @@ def discover(
         seed: the same finds the same, unless `seconds` cuts in
         effort: auto, quick, standard or thorough
         seconds: end fitting about so long after the start
-        boosting: measure gradient boosting beside the networks
-        additive: measure an additive model, EBM, too; needs `interpret-core`, and about half a minute
+        boosting: measure gradient boosting beside the networks, and let it take part in what predicts
+        additive: measure another additive model, EBM, too; needs `interpret-core`, and about half a minute
         fit: False asks a black box for its graph alone
         drop: columns to leave out
         categories: columns of numbers that are names, as codes are; words always are categories
@@ -93,7 +94,7 @@ def discover(
     if rows is not None and rows < LEAST_ROWS:
         raise BadInput(f"{rows} rows are too few to hold some out for a test: use at least {LEAST_ROWS}")
     if additive:
-        require_additive()
+        require_ebm()
     effort_named(effort, LEAST_ROWS)  # refused now if it is unknown, not after a search
     progress = progress or watching()
     report = _silent if progress is None else progress if seconds is None else _by_the_clock(progress, seconds)
@@ -107,8 +108,15 @@ def discover(
             raise BadInput(
                 f"a table has its own columns, not {variables} variables: leave out the count, or give names"
             )
-        table = read_table(data, target, variables=variables, drop=drop, categories=categories, header=header)
-        found = _from_table(_fewer(table, rows or MOST_ROWS, work.generator), work)
+        table = read_table(
+            *(data, target),
+            variables=variables,
+            drop=drop,
+            categories=categories,
+            header=header,
+            draw=lambda count: _fewer(count, rows or MOST_ROWS, work.generator),
+        )
+        found = _from_table(table, work)
     else:
         if drop or categories or not header:
             raise BadInput("a function has no columns to drop, no categories and no header: give these with a table")
@@ -214,33 +222,41 @@ def _searched(source: CallableSource, work: _Work) -> Found:
 def _judged(
     mode: str, asked: Confirmation, train: Samples, test: Samples, work: _Work, details: dict[str, Any]
 ) -> Discovery:
-    """What rows held out of the training rows chose, measured on the test rows."""
+    """What rows held out of the training rows chose, and what predicts, measured on the test rows."""
     trials = tuple(replace(trial, found=_named(trial.found, train.target)) for trial in asked.trials)
     chosen = None if asked.chosen is None else _named(asked.chosen, train.target)
     asked = replace(asked, chosen=chosen, trials=trials)
-    losses = {"dense": (asked.dense.predict(test.x) - test.y) ** 2 / np.var(test.y)}
-    losses["graph"] = losses["dense"]
-    if asked.model is not asked.dense:
-        losses["graph"] = (asked.model.predict(test.x) - test.y) ** 2 / np.var(test.y)
-    others: list[str] = []
-    if work.boosting and work.late:
-        others.append("the time was over before gradient boosting could be measured")
-    elif work.boosting:
-        work.report(0, 1, "gradient boosting")
-        losses["boosting"] = (boosted(train.x, train.y, work.seed).predict(test.x) - test.y) ** 2 / np.var(test.y)
-        if above_zero(losses["graph"] - losses["boosting"]):
+    late = work.boosting and work.late
+    stack = stacked(
+        *(asked.model, asked.dense, train.x, train.y, work.generator),
+        boosting=work.boosting and not late,
+        report=lambda label: work.report(0, 1, label),
+    )
+    returned = stack.returned
+    loss = lambda predict: (predict(test.x) - test.y) ** 2 / np.var(test.y)
+    losses = {
+        "returned": loss(returned.predict),
+        "graph": loss(asked.model.predict),
+        "dense": loss(asked.dense.predict),
+    }
+    others = [*stack.notes, *(["the time was over before gradient boosting could be measured"] if late else [])]
+    if stack.boosted is not None:
+        losses["boosting"] = loss(stack.boosted)
+        if above_zero(losses["returned"] - losses["boosting"]):
             others.append("gradient boosting is better here: on the test rows its error is lower beyond chance")
+    if "additive" in stack.models:
+        losses["additive"] = loss(stack.models["additive"].predict)
     if work.additive:
-        work.report(0, 1, "additive model")
-        losses["additive"] = additive_losses(train.x, train.y, test.x, test.y, work.seed)
+        work.report(0, 1, "EBM")
+        losses["ebm"] = ebm_losses(train.x, train.y, test.x, test.y, work.seed)
     errors = {name: float(np.mean(loss)) for name, loss in losses.items()}
     graph = _output_named(asked.dense.graph if asked.chosen is None else asked.chosen.graph, train.target)
-    assert asked.model.held_out is not None
-    residuals = np.abs(asked.model.held_out - train.y)
+    assert returned.held_out is not None
+    residuals = np.abs(returned.held_out - train.y)
     interval = None
     if len(np.unique(train.y)) > 2:
         width = half_width(residuals)
-        covered = float(np.mean(np.abs(asked.model.predict(test.x) - test.y) <= width))
+        covered = float(np.mean(np.abs(returned.predict(test.x) - test.y) <= width))
         interval = {"coverage": COVERAGE, "half_width": width, "share_of_test_rows": covered}
     best = chosen or next((trial.found for trial in trials), None)
     heard = [*others, *details.pop("notes"), *asked.notes, *(best.notes if best is not None else ())]
@@ -253,18 +269,22 @@ def _judged(
         reason=asked.reason,
         confidence={} if asked.chosen is None else asked.chosen.confidence,
         pairs={} if best is None else best.pairs,
-        test_error=errors["graph"],
+        test_error=errors["returned"],
         dense_test_error=errors["dense"],
         boosting_test_error=errors.get("boosting"),
         model=replace(asked.model, graph=_output_named(asked.model.graph, train.target)),
         residuals=None if interval is None else residuals,
+        returned=returned,
         rows=(train, test),
         details={
             "rows": {"train": len(train.y), "test": len(test.y)},
             "error_intervals": {
                 name: list(percentile_interval(resampled_means(loss, work.generator))) for name, loss in losses.items()
             },
+            "network_test_error": errors["graph"],
             "additive_test_error": errors.get("additive"),
+            "ebm_test_error": errors.get("ebm"),
+            "held_out_errors": dict(stack.errors),
             "prediction_interval": interval,
             **confirmed,
             **details,
@@ -334,13 +354,8 @@ def _output_named(graph: CompositionalGraph, target: str) -> CompositionalGraph:
     return replace(graph, nodes=(*graph.nodes[:-1], replace(graph.output, name=target)))
 
 
-def _fewer(table: Table, rows: int, generator: np.random.Generator) -> Table:
-    count = len(table.y)
-    if count <= rows:
-        return table
-    chosen = np.sort(generator.choice(count, rows, replace=False))
-    note = f"{rows:,} of {count:,} rows were drawn; ask for more with --rows (rows= in Python)."
-    return replace(table.take(chosen), notes=(*table.notes, note))
+def _fewer(count: int, rows: int, generator: np.random.Generator) -> NDArray[np.int64] | None:
+    return None if count <= rows else np.sort(generator.choice(count, rows, replace=False))
 
 
 def _split(samples: Rows, generator: np.random.Generator) -> tuple[Rows, Rows]:

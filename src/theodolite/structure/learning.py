@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.validation import validate_data
 
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
-from theodolite.statistics.paired import above_zero
-from theodolite.structure.boosting import FoldTrees, fold_trees
 from theodolite.structure.data.columns import Column, is_frame, of_array, of_frame, row_place
 from theodolite.structure.data.faults import check_columns
 from theodolite.structure.fit.confirm import Confirmation
 from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import LEAST_ROWS, Fitted, fit
 from theodolite.structure.result import Discovery, Found
+from theodolite.structure.stacking import WeightedMean, alone, stacked
 
 Array = NDArray[np.float64]
 _GAPS: Any = "allow-nan"
-LITTLE = 0.05  # a weight in a mean that is taken for none
 
 
 class BadData(BadInput, ValueError):
@@ -46,32 +43,19 @@ class Settings:
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a table says of one target. Where held-out rows prefer it to the network alone, a weighted mean with trees
-    predicts: `weights` of the network and of each of `trees`. `held_out` is what predicts, of training rows that the
-    networks and trees have not seen."""
+    """What a table says of one target: its graph and network, and `returned`, which predicts."""
 
     discovery: Discovery
     model: Fitted
-    held_out: Array = field(repr=False)
-    trees: tuple[FoldTrees, ...] = field(default=(), repr=False)
-    weights: tuple[float, ...] = (1.0,)
-
-    @property
-    def found(self) -> str:
-        """What predicts: “graph”, “dense”, “boosting”, or the “mean” of a network and boosting."""
-        if self.trees:
-            return "mean" if self.weights[0] > LITTLE else "boosting"
-        return "dense" if self.model.graph.is_dense else "graph"
-
-    def predict(self, rows: Array) -> Array:
-        parts = [self.model.predict(rows), *(one.predict(rows) for one in self.trees)]
-        return np.tensordot(self.weights, np.stack(parts), axes=1)
+    returned: WeightedMean
 
 
-def training_columns(estimator: Any, X: Any, y: Any, *, y_numeric: bool) -> tuple[list[Column], NDArray[Any]]:
-    """The columns of a data frame as they stand, or those of an array, and one target for each row; checked as
-    scikit-learn does."""
-    least: dict[str, Any] = {"ensure_min_samples": LEAST_ROWS, "ensure_min_features": 2}
+def training_columns(
+    estimator: Any, X: Any, y: Any, *, y_numeric: bool, multi_output: bool = False
+) -> tuple[list[Column], NDArray[Any]]:
+    """The columns of a data frame as they stand, or those of an array, and one target (or several) for each row;
+    checked as scikit-learn does."""
+    least: dict[str, Any] = {"ensure_min_samples": LEAST_ROWS, "ensure_min_features": 2, "multi_output": multi_output}
     if _has_words(X):
         validate_data(estimator, X, skip_check_array=True)
         blank = np.zeros((len(X), len(X.columns)))
@@ -105,7 +89,7 @@ def learn(rows: Array, targets: Array, names: Sequence[str], settings: Settings)
     model = fit(graph, rows, targets, settings.generator, effort=work, seconds=settings.seconds)
     sure = dict.fromkeys(graph.edges, 1.0)
     found = _discovery(Found(graph, sure, {}), model, False, "the graph was given", {}, began)
-    return Learnt(found, model, unseen_by(model))
+    return _learnt(found, model, alone(model), targets)
 
 
 def generator_of(random_state: Any) -> np.random.Generator:
@@ -163,51 +147,20 @@ def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Setti
         reason = f"{len(rows)} rows are too few to tell one graph from another: give at least {SEARCH_ROWS}"
     dense = Found(asked.dense.graph, {}, asked.trials[0].found.pairs if asked.trials else {})
     notes += asked.notes
-    details = {"rows": len(rows), **_details(asked), "notes": notes}
-    learnt = Learnt(
-        _discovery(asked.chosen or dense, asked.model, asked.chosen is None, reason, details, began),
-        asked.model,
-        unseen_by(asked.model),
-    )
-    if settings.boosting and len(rows) >= SEARCH_ROWS and np.ptp(targets) > 0:
-        learnt = _with_trees(learnt, rows, targets, int(settings.generator.integers(2**31)))
-    return learnt
+    details = {"rows": len(rows), **_details(asked)}
+    found = asked.chosen or dense
+    late = settings.seconds is not None and time.monotonic() - began > settings.seconds
+    boosting = settings.boosting and not late
+    stack = stacked(asked.model, asked.dense, rows, targets, settings.generator, boosting=boosting)
+    details |= {"held_out_errors": dict(stack.errors), "notes": [*stack.notes, *notes]}
+    told = _discovery(found, asked.model, asked.chosen is None, reason, details, began)
+    return _learnt(told, asked.model, stack.returned, targets)
 
 
-def _with_trees(learnt: Learnt, rows: Array, targets: Array, seed: int) -> Learnt:
-    """With boosted trees, of all variables together and of each by itself, where held-out rows prefer the mean."""
-    trees = (fold_trees(rows, targets, seed), fold_trees(rows, targets, seed, additive=True))
-    unseen = np.stack([learnt.held_out, *(one.held_out for one in trees)], axis=1)
-    weights = _mean_weights(unseen, targets)
-    mean = unseen @ weights
-    errors = np.mean((unseen - targets[:, None]) ** 2, axis=0) / targets.var()
-    error = float(np.mean((mean - targets) ** 2) / targets.var())
-    better = above_zero((learnt.held_out - targets) ** 2 - (mean - targets) ** 2)
-    details: dict[str, Any] = {**learnt.discovery.details, "boosting_held_out_error": float(errors[1:].min())}
-    if better:
-        what = "a mean with boosting" if weights[0] > LITTLE else "boosting"
-        details["weights"] = dict(zip(("network", "boosting", "additive boosting"), weights.tolist(), strict=True))
-        details["notes"] = [
-            f"{what} is better here: its held-out error is {error:.3g} of the variance, the network's {errors[0]:.3g}; "
-            f"it predicts, with a weight of {weights[0]:.2g} for the network, which is model_",
-            *details["notes"],
-        ]
-    told = replace(learnt, discovery=replace(learnt.discovery, details=details))
-    return replace(told, held_out=mean, trees=trees, weights=tuple(weights.tolist())) if better else told
-
-
-def _mean_weights(unseen: Array, targets: Array) -> Array:
-    """Weights, none negative and 1 in all, of least squared error; 0 for what hardly counts."""
-    firm = 1e3 * float(np.sqrt(np.mean(targets**2) * len(targets)) + 1)
-    weights, _ = nnls(np.vstack([unseen, np.full(unseen.shape[1], firm)]), np.append(targets, firm))
-    weights[weights < LITTLE * weights.sum()] = 0.0
-    return weights / weights.sum()
-
-
-def unseen_by(model: Fitted) -> Array:
-    """The training rows as predicted by networks that did not see them."""
-    assert model.held_out is not None
-    return model.held_out
+def _learnt(discovery: Discovery, model: Fitted, returned: WeightedMean, targets: Array) -> Learnt:
+    assert returned.held_out is not None
+    told = replace(discovery, returned=returned, residuals=np.abs(targets - returned.held_out))
+    return Learnt(told, model, returned)
 
 
 def _discovery(

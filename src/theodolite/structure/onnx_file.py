@@ -1,7 +1,7 @@
-"""A network as an ONNX file, written byte by byte: onnxruntime and others run it without this package, or Python.
+"""What predicts as an ONNX file, written byte by byte: onnxruntime and others run it without this package, or Python.
 
 The input `x` (row, variable) holds the variables as numbers, in the graph's order; the output `y` (row,) is the
-prediction, the weighted mean of the networks of all folds, in double precision.
+prediction, the weighted mean of all models and of the networks of their folds, in double precision.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import torch
 
 from theodolite.errors import BadInput
 from theodolite.nets.compositional_net import Perceptrons, Products, Sums
+from theodolite.structure.additive import Additive
+from theodolite.structure.boosting import Forest
 from theodolite.structure.fit.fitting import Fitted
+from theodolite.structure.stacking import WeightedMean
 from theodolite.training.stacked import Stacked
 from theodolite.version import __version__
 
@@ -24,11 +27,27 @@ _TYPES = {np.dtype(np.float64): 11, np.dtype(np.int64): 7}
 _ACTIVATIONS = {"tanh": "Tanh", "relu": "Relu"}
 
 
-def onnx_bytes(model: Fitted) -> bytes:
+def onnx_bytes(mean: WeightedMean, variables: int) -> bytes:
+    graph = _Graph()
+    said = graph.op("Mul", graph.op("ReduceSum", "x", graph.constant([1]), keepdims=0), graph.constant(np.float64(0)))
+    for name, model in mean.models.items():
+        if isinstance(model, Fitted):
+            part = _network(graph, model)
+        elif isinstance(model, Forest):
+            part = _trees(graph, model)
+        else:
+            assert isinstance(model, Additive)
+            part = _curves(graph, model)
+        said = graph.op("Add", said, graph.op("Mul", part, graph.constant(np.float64(mean.weights[name]))))
+    graph.op("Add", said, graph.constant(np.float64(mean.offset)), output="y")
+    return graph.file(variables)
+
+
+def _network(graph: _Graph, model: Fitted) -> str:
+    """(row,): the mean over folds."""
     if model.activation not in _ACTIVATIONS:
         fit = " or ".join(_ACTIVATIONS)
         raise BadInput(f"a network of '{model.activation}' units cannot be written as ONNX: fit one with {fit}")
-    graph = _Graph()
     members, variables = len(model.members), len(model.centre)
     scaled = graph.op("Div", graph.op("Sub", "x", graph.constant(model.centre)), graph.constant(model.scale))
     columns = graph.op("Unsqueeze", graph.op("Transpose", scaled, perm=[1, 0]), graph.constant([0]))
@@ -45,8 +64,34 @@ def onnx_bytes(model: Fitted) -> bytes:
     shared = graph.op("Mul", found[-1], graph.constant(model.shares[:, None, None]))
     mean = graph.op("ReduceSum", shared, graph.constant([0, 1]), keepdims=0)
     spread = graph.op("Mul", mean, graph.constant(np.float64(model.spread)))
-    graph.op("Add", spread, graph.constant(np.float64(model.offset)), output="y")
-    return graph.file(variables)
+    return graph.op("Add", spread, graph.constant(np.float64(model.offset)))
+
+
+def _trees(graph: _Graph, forest: Forest) -> str:
+    """(row,): every row goes down all trees at once, a level at a time; a leaf leads to itself."""
+    arrays, _ = forest.state()
+    feature, threshold, left, right, value, roots = (graph.constant(one) for one in arrays.values())
+    ones = graph.op("Mul", graph.op("Gather", "x", graph.constant([0]), axis=1), graph.constant(np.float64(0)))
+    zeros = graph.op("Cast", ones, to=_TYPES[np.dtype(np.int64)])  # (row, 1)
+    at = graph.op("Add", zeros, graph.op("Unsqueeze", roots, graph.constant([0])))
+    for _ in range(forest.depth):
+        read = graph.op("GatherElements", "x", graph.op("Gather", feature, at, axis=0), axis=1)
+        below = graph.op("LessOrEqual", read, graph.op("Gather", threshold, at, axis=0))
+        at = graph.op("Where", below, graph.op("Gather", left, at, axis=0), graph.op("Gather", right, at, axis=0))
+    leaves = graph.op("ReduceSum", graph.op("Gather", value, at, axis=0), graph.constant([1]), keepdims=0)
+    return graph.op("Add", leaves, graph.constant(np.float64(forest.offset)))
+
+
+def _curves(graph: _Graph, model: Additive) -> str:
+    """(row,): a line through knots is a sum of ramps, clipped to its ends: slope · min(max(x − knot, 0), gap)."""
+    gaps = np.diff(model.knots, axis=1)
+    slopes = np.divide(np.diff(model.heights, axis=1), gaps, out=np.zeros_like(gaps), where=gaps > 0)
+    places = np.repeat(np.arange(len(gaps)), gaps.shape[1])
+    read = graph.op("Gather", "x", graph.constant(places), axis=1)
+    risen = graph.op("Relu", graph.op("Sub", read, graph.constant(model.knots[:, :-1].ravel())))
+    ramps = graph.op("Min", risen, graph.constant(gaps.ravel()))
+    said = graph.op("MatMul", ramps, graph.constant(slopes.ravel()))
+    return graph.op("Add", said, graph.constant(np.float64(model.offset + model.heights[:, 0].sum())))
 
 
 def _read(graph: _Graph, read: Any, found: list[str], members: int) -> str:

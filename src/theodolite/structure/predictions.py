@@ -1,4 +1,4 @@
-"""From a network and a new table to predictions with intervals; rows unlike those it learnt from are counted."""
+"""From a model and a new table to predictions with intervals; rows unlike those it learnt from are counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from theodolite.structure.conformal import COVERAGE, half_width
 from theodolite.structure.data.coding import Coding
 from theodolite.structure.data.columns import is_frame
 from theodolite.structure.data.tables import read_columns
-from theodolite.structure.fit.fitting import Fitted
+from theodolite.structure.stacking import WeightedMean
 
 Array = NDArray[np.float64]
 
@@ -69,10 +69,10 @@ class Predictions(Shown):
 
 @dataclass(frozen=True)
 class Predictor:
-    """A network, how columns of a table become its inputs, and its errors on rows that it did not see (none where these
-    give no interval)."""
+    """What predicts, how columns of a table become its inputs, and its errors on rows that it did not see (none where
+    these give no interval)."""
 
-    model: Fitted
+    model: WeightedMean
     coding: Coding
     target: str
     residuals: Array = field(repr=False)
@@ -88,11 +88,11 @@ class Predictor:
 
 
 def predict(folder: str | Path, data: Any, *, coverage: float = COVERAGE, header: bool = True) -> Predictions:
-    """What the network that `discover --out` left in a folder says of new rows; nothing in the folder is ever run.
+    """What the model that `discover --out` left in a folder says of new rows; nothing in the folder is ever run.
 
     Parameters:
         folder: what `discover --out` or `saving.save` wrote
-        data: a table with the columns that the network learnt from, in any order: a path to .csv, .tsv or .parquet, a
+        data: a table with the columns that it learnt from, in any order: a path to .csv, .tsv or .parquet, a
             data frame, or an array of these columns in theirs
         coverage: the share of rows whose target the intervals hold
         header: whether the file has names of columns

@@ -27,6 +27,7 @@ from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.fit.guide import Guide
 from theodolite.structure.fit.verify import verified
+from theodolite.structure.piecewise import with_steps
 from theodolite.structure.result import Found
 from theodolite.structure.search.interactions import measure_interactions, one_sign, propose, propose_from
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
@@ -41,14 +42,18 @@ Progress = Callable[[int, int, str], None]
 LEAST_ROWS = 50  # fewer cannot tell one graph from another
 ROUNDS = 4
 FIRST = Effort(folds=4, restarts=2, descent=200, polish=40, products=3e10, width=11, dense_width=None)
+SECOND = replace(EFFORTS["standard"], descent=200, polish=60, dense_width=None)
 WEAK = 0.05  # of what a surrogate misses: variables of a smaller part are tried without
+SMALL = 2  # inputs of a constituent in which nothing is nested
 NARROW = 3  # inputs of a constituent that one hidden layer serves
 OF_SURROGATE, OF_MOVES = 4, 2  # graphs that a round fits: those the surrogate shows, and those next to the best
 MOST_TRIALS = 14
 GUIDED = 2  # graphs that a round fits a second time, simpler than the best
 HOPEFUL = 20.0  # times the lowest error that these may have
 TANGLED = 3  # edges a variable: more are no structure that is worth a fit
-FEW_CANDIDATES = 2  # of those proposed, with quick effort
+FEW_CANDIDATES = 5  # of those proposed, with quick effort, beside the first whose constituents read variables alone
+AGAIN = 2  # graphs that are fitted again, with more effort, where quick fits do not tell
+QUICKLY = 2.0  # times the dense network's error that a quick fit of a graph may have, to be fitted again
 LEAST_SECONDS = 0.1  # for a fit, however late it is
 FIRST_SHARE = 0.4  # of the time for the search, that the first dense network may take
 SURROGATE_SECONDS = 30  # that must be left for Gaussian processes to be tried as well
@@ -88,7 +93,7 @@ def settle(
     before: dict[str, Any] = {}
     if enough and len(kept) > 1:
         if work.products < TRIAL.products:
-            candidates = propose(x[:, kept], y, names, generator, quick=True)[:FEW_CANDIDATES]
+            candidates = _few(propose(x[:, kept], y, names, generator, quick=True))
         else:
             until = None if seconds is None else began + seconds / 2
             refinement = _Refinement(x[:, kept], y, names, generator, until, progress)
@@ -112,10 +117,33 @@ def settle(
         return asked, verified(asked, x, y, generator)
 
     asked, found = weighed(candidates, work)
-    if found.chosen is None and asked.chosen is not None and work.products < TRIAL.products:
-        # quick networks may be far above the noise by themselves, whatever their graph
-        _, found = weighed([asked.chosen], replace(EFFORTS["standard"], dense_width=None))
+    if found.chosen is None and work.products < TRIAL.products and (again := _hopeful(asked)):
+        # quick networks may be far above the noise, or dense ones, by themselves, whatever their graph
+        _, found = weighed(again, SECOND)
+    if found.chosen is None and candidates:
+        found = with_steps(found, x, y, names, generator, None if seconds is None else began + seconds)
     return replace(found, notes=(*notes, *told))
+
+
+def _few(proposed: Sequence[Found]) -> list[Found]:
+    """The first, and the first that has nothing nested: a module that is wrong would hide that the rest is right."""
+    plain = [found for found in proposed[FEW_CANDIDATES:] if not _nested(found.graph)]
+    some = list(proposed[:FEW_CANDIDATES])
+    return some if any(not _nested(found.graph) for found in some) else some + plain[:1]
+
+
+def _nested(graph: CompositionalGraph) -> bool:
+    return any(source in graph.node for node in graph.nodes[:-1] for source in node.inputs) or graph.is_dense
+
+
+def _hopeful(asked: Confirmation) -> list[Found]:
+    """The graph that quick networks prefer, and the best of the others that come near a dense network: which of them is
+    right need not show in quick fits."""
+    whole = complexity(asked.dense.graph)
+    near = [trial for trial in asked.trials if trial.error <= QUICKLY * asked.dense.validation_error]
+    near = [trial for trial in near if complexity(trial.found.graph) < whole or trial.found is asked.chosen]
+    near.sort(key=lambda trial: (trial.found is not asked.chosen, trial.error))
+    return [trial.found for trial in near[:AGAIN]]
 
 
 @dataclass(frozen=True)
@@ -147,8 +175,15 @@ class _Refinement:
         self.fold = self.generator.permutation(len(self.y)) % TRIAL.folds
 
     def finalists(self) -> list[Found]:
-        """The best of all that was tried, and simpler graphs that come near."""
+        """The best of all that was tried, and simpler graphs that come near; or what quick fits show, where no
+        constituent of it is large enough to have anything inside."""
+        shown = self._shown()
+        if shown is not None and max(complexity(shown.graph)) <= SMALL:
+            self._fit_dense()
+            return [shown]
         source = self._first()
+        if shown is not None:
+            self._try(shown)
         log.info("the first surrogate's error on unseen rows is %.3g", 1 - source.r2)
         for number in range(ROUNDS):
             if self.progress is not None:
@@ -180,12 +215,24 @@ class _Refinement:
     def _first(self) -> SurrogateSource:
         """A dense network, or Gaussian processes where rows are few and these predict better."""
         left = None if self.until is None else self.until - time.monotonic()
-        self.dense = self._fit(CompositionalGraph.dense(self.variables), FIRST, share=FIRST_SHARE)
+        self._fit_dense()
         found = network_source(self.dense, self.x, self.y)
         if len(self.y) <= FEW and (left is None or left > SURROGATE_SECONDS):
             process = fit_surrogate(self.x, self.y, self.variables, self.generator)
             found = process if process.r2 > found.r2 else found
         return found
+
+    def _fit_dense(self) -> None:
+        self.dense = self._fit(CompositionalGraph.dense(self.variables), FIRST, share=FIRST_SHARE)
+
+    def _shown(self) -> Found | None:
+        """A graph that quick fits prefer and nothing speaks against; None where the time is limited and short."""
+        left = None if self.until is None else self.until - time.monotonic()
+        if left is not None and left < SURROGATE_SECONDS:
+            return None
+        proposed = _few(propose(self.x, self.y, self.variables, self.generator, quick=True))
+        asked = confirm(proposed, self.x, self.y, self.generator, variables=self.variables, effort="quick")
+        return verified(asked, self.x, self.y, self.generator).chosen
 
     def _fresh(self, source: SurrogateSource) -> list[Found]:
         """Graphs not tried yet: what the surrogate shows, and the neighbours of the best."""

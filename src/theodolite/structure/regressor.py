@@ -22,7 +22,6 @@ from theodolite.structure.learning import (
     new_columns,
     refuse,
     training_columns,
-    unseen_by,
 )
 
 Array = NDArray[np.float64]
@@ -33,40 +32,62 @@ class CompositionalRegressor(RegressorMixin, CompositionalEstimator):
 
     Parameters: `graph`, a CompositionalGraph (or its JSON) to fit instead of looking for one; `effort`, one of auto,
     quick, standard, thorough, where auto is quick below 250 rows; `seconds`, a limit on the time that fitting takes,
-    which makes the result depend on the machine; `boosting`, whether boosted trees take part where held-out rows prefer
-    a mean with them to the network alone; `random_state`, as everywhere in scikit-learn.
+    which makes the result depend on the machine; `boosting`, whether boosted trees may take part in the mean that
+    predicts; `random_state`, as everywhere in scikit-learn.
 
-    After `fit`: `predictor_` (graph, dense, boosting or mean: what predicts), `graph_`, `abstained_`, `reason_`,
-    `confidence_` (of every edge of the graph), `model_` (a Fitted), `discovery_` (a Discovery; its test errors are
-    None, because no rows are set aside), `coding_` (how columns became numbers), `n_features_in_` and, where columns
-    have names, `feature_names_in_`. Needs at least 6 rows and 2 columns; below 50 rows it always abstains. Columns of
-    a data frame may be words, dates and categories, and may have gaps.
+    After `fit`: `predictor_` (what predicts: graph, dense, boosting, additive, a mean of several, or a constant),
+    `graph_`, `abstained_`, `reason_`, `confidence_` (of every edge of the graph), `model_` (a Fitted), `discovery_` (a
+    Discovery; its test errors are None, because no rows are set aside), `coding_` (how columns became numbers),
+    `n_features_in_` and, where columns have names, `feature_names_in_`. Needs at least 6 rows and 2 columns; below 50
+    rows it always abstains. Columns of a data frame may be words, dates and categories, and may have gaps. Several
+    targets, columns of y, are learnt one after another: `predict` gives a column for each, and attributes are lists.
     """
 
     def fit(self, X: Any, y: Any, **refused: Any) -> CompositionalRegressor:
         refuse(refused)
-        columns, targets = training_columns(self, X, y, y_numeric=True)
+        columns, targets = training_columns(self, X, y, y_numeric=True, multi_output=True)
         targets = targets.astype(np.float64)
-        coding = learn_coding(columns, targets)
-        settings = Settings(self.graph, self.effort, self.seconds, self.boosting, generator_of(self.random_state))
+        each = [targets] if targets.ndim == 1 else list(targets.T)
+        seconds = None if self.seconds is None else self.seconds / len(each)
+        settings = Settings(self.graph, self.effort, seconds, self.boosting, generator_of(self.random_state))
+        self.codings_ = [learn_coding(columns, target) for target in each]
         try:
-            learnt = learn(encode_training(coding, columns, targets), targets, coding.variables, settings)
+            self.learnt_ = [
+                learn(encode_training(coding, columns, target), target, coding.variables, settings)
+                for coding, target in zip(self.codings_, each, strict=True)
+            ]
         except BadInput as error:
             raise error if isinstance(error, ValueError) else BadData(str(error)) from error
-        self.learnt_, self.coding_ = learnt, coding
-        found = replace(learnt.discovery, coding=coding, residuals=np.abs(targets - unseen_by(learnt.model)))
-        self.discovery_, self.model_, self.predictor_ = found, learnt.model, learnt.found
-        self.graph_, self.abstained_, self.reason_ = found.graph, found.abstained, found.reason
-        self.confidence_ = dict(found.confidence)
-        self._residuals = np.abs(targets - learnt.held_out)
+        both = zip(self.learnt_, self.codings_, strict=True)
+        found = [replace(learnt.discovery, coding=coding) for learnt, coding in both]
+        told = (lambda several: several[0]) if targets.ndim == 1 else list
+        self.discovery_, self.coding_ = told(found), told(self.codings_)
+        self.model_ = told([learnt.model for learnt in self.learnt_])
+        self.predictor_ = told([learnt.returned.kind for learnt in self.learnt_])
+        self.graph_, self.abstained_ = told([one.graph for one in found]), told([one.abstained for one in found])
+        self.reason_ = told([one.reason for one in found])
+        self.confidence_ = told([dict(one.confidence) for one in found])
+        self._several = targets.ndim == 2
         return self
 
     def predict(self, X: Any) -> Array:
+        """(row,), or (row, target) where there were several."""
         check_is_fitted(self)
-        return self.learnt_.predict(self.coding_.encode(new_columns(self, X)))
+        columns = new_columns(self, X)
+        both = zip(self.learnt_, self.codings_, strict=True)
+        said = [learnt.returned.predict(coding.encode(columns)) for learnt, coding in both]
+        return np.stack(said, axis=1) if self._several else said[0]
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """(row, 2): between these the target of a new row lies, in this share of rows like the training rows."""
+        """(row, 2), or (row, target, 2): between these the target of a new row lies, in this share of rows like the
+        training rows."""
         middle = self.predict(X)
-        width = half_width(self._residuals, coverage)
-        return np.stack([middle - width, middle + width], axis=1)
+        residuals = [learnt.discovery.residuals for learnt in self.learnt_]
+        widths = np.array([half_width(one, coverage) for one in residuals if one is not None])
+        width = widths if self._several else widths[0]
+        return np.stack([middle - width, middle + width], axis=-1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from theodolite.structure.explain.explanation import Explanation
     from theodolite.structure.fit.fitting import Fitted
     from theodolite.structure.predictions import Predictions, Predictor
+    from theodolite.structure.stacking import WeightedMean
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,11 @@ class Discovery(Shown):
 
     `abstained`: no graph was preferred to a dense network, or the one that was is in doubt; then `graph` is dense, and
     `model` the dense network or, where that predicts better, the network of a graph that is not claimed. For a graph
-    whose own network misses next to nothing the dense one may predict, where it is better still. Errors are mean
-    squared errors over the variance of the target, on rows that nothing was chosen by; None where there is no such
-    network (a black box that was only asked for its graph).
+    whose own network misses next to nothing `model` may be the dense one, where it is better still. `returned` is what
+    predicts, apart from what is claimed: this network, or a weighted mean with the dense one, boosted trees and an
+    additive model that rows held out prefer; `test_error` is its error. Errors are mean squared errors over the
+    variance of the target, on rows that nothing was chosen by; None where there is no such network (a black box that
+    was only asked for its graph).
     """
 
     target: str
@@ -61,22 +64,24 @@ class Discovery(Shown):
     coding: Coding | None = field(default=None, repr=False)  # how the columns of a table became numbers
     rows: tuple[Samples, Samples] | None = field(default=None, repr=False)  # to learn from, and to test on
     explanation: Explanation | None = field(default=None, repr=False)
-    residuals: NDArray[np.float64] | None = field(default=None, repr=False)  # of training rows the network has not seen
+    residuals: NDArray[np.float64] | None = field(default=None, repr=False)  # of training rows it has not seen
+    returned: WeightedMean | None = field(default=None, repr=False)
 
     def predict(self, data: Any, coverage: float = 0.9) -> Predictions:
-        """The network's value of every row of a table (a path, a data frame, an array of its variables), with an
+        """The predicted value of every row of a table (a path, a data frame, an array of its variables), with an
         interval that holds this share of the targets."""
         return self.predictor().predict(data, coverage=coverage)
 
     def predictor(self) -> Predictor:
         from theodolite.structure.data.coding import plain_coding
         from theodolite.structure.predictions import Predictor
+        from theodolite.structure.stacking import alone
 
         if self.model is None:
             raise BadInput("no network was fitted (--graph-only, fit=False): fit one to predict")
         coding = self.coding or plain_coding(self.graph.variables, self.model.centre)
         unseen = np.empty(0) if self.residuals is None else self.residuals
-        return Predictor(self.model, coding, self.target, unseen)
+        return Predictor(self.returned or alone(self.model), coding, self.target, unseen)
 
     def rows_enough(self, edge: tuple[str, str]) -> int | None:
         """About how many rows to learn from would make an edge in doubt sure (95 %), were its effect as it seems; None
@@ -98,6 +103,7 @@ class Discovery(Shown):
             "test_error": self.test_error,
             "dense_test_error": self.dense_test_error,
             "boosting_test_error": self.boosting_test_error,
+            "returned": None if self.returned is None else self.returned.to_json(),
             "edges": [
                 {"from": a, "to": b, "confidence": self.confidence.get((a, b)), "rows_enough": self.rows_enough((a, b))}
                 for a, b in self.graph.edges

@@ -119,20 +119,21 @@ def _stands_out(ability: str, net: str, answers: Sequence[Answer]) -> bool:
 
 
 def _nearest(net: str, settled: Mapping[str, Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """The net that answers most like this one."""
+    """The nets that answer most like this one."""
     shared = {
         other: [found[net] == found[other] for found in settled.values() if net in found and other in found]
         for other in names
         if other != net
     }
-    shared = {other: same for other, same in shared.items() if same}
+    shared = {other: same for other, same in shared.items() if any(same)}
     if not shared:
         return ""
-    near = max(shared, key=lambda other: sum(shared[other]) / len(shared[other]))
-    same = shared[near]
-    return (
-        f"{names[net]} answers as {names[near]} does in {sum(same)} of {len(same)} settled questions, the nearest here."
-    )
+    alike = {other: (sum(same) / len(same), len(same)) for other, same in shared.items()}
+    near = [other for other in alike if alike[other] == max(alike.values())]
+    same = shared[near[0]]
+    does = "does" if len(near) == 1 else "do"
+    listed = _listed([names[other] for other in near])
+    return f"{names[net]} answers as {listed} {does} in {sum(same)} of {len(same)} settled questions, the nearest here."
 
 
 def _cost(rows: Sequence[Row], answers: Sequence[Answer], names: Mapping[str, str]) -> str:

@@ -96,7 +96,11 @@ def _facts(row: Row) -> dict[str, Any]:
 def _headline(facts: Mapping[str, Mapping[str, Any]]) -> str:
     if not facts:
         return "No network could be measured."
-    return "; ".join(f"{net}: {known['parameters']:,} parameters" for net, known in facts.items()) + "."
+    counts = {net: known["parameters"] for net, known in facts.items()}
+    least, most = min(counts, key=lambda net: counts[net]), max(counts, key=lambda net: counts[net])
+    if counts[least] == counts[most]:
+        return f"{counts[least]:,} parameters{' each' if len(counts) > 1 else ''}."
+    return f"{counts[least]:,} ({least}) to {counts[most]:,} ({most}) parameters."
 
 
 def _answer(row: Row) -> Answer:

@@ -20,12 +20,14 @@ class Progress:
     _done: set[str] = field(default_factory=set)
     _now: str = ""
 
-    def begin(self, total: float, finished: Iterable[str]) -> None:
-        """`finished` are cells that the store has."""
+    def begin(self, costs: Mapping[str, float], finished: Iterable[str]) -> None:
+        """`costs` are seconds on one core by cell, about; `finished` are cells that the store has."""
         self._done = {key for key in finished if key in self.titles}
         kept = f", {len(self._done)} of them measured before" if self._done else ""
-        many = f"{len(self.titles)} measurements in {len(set(self.titles.values()))} sections"
-        self.listener.watch(0.0, total, f"{many}{kept}")
+        sections = set(self.titles.values())
+        many = f"{_counted(len(self.titles), 'measurement')} in {_counted(len(sections), 'section')}"
+        left = sum(cost for key, cost in costs.items() if key not in self._done)
+        self.listener.watch(0.0, sum(costs.values()), f"{many}{kept}{', ' + _about(left) if left else ''}")
 
     def heard(self) -> Listener:
         """What a campaign tells, told on with the section it is about."""
@@ -46,3 +48,15 @@ class Progress:
     def _failure(self, failure: Failure) -> None:
         self._done |= {cell.key for cell in failure.cells if cell.key in self.titles}
         self.listener.failure(failure)
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _about(seconds: float) -> str:
+    """No finer than it is known before anything was measured here."""
+    if seconds < 90:
+        return "about a minute on one core"
+    minutes = seconds / 60
+    return f"about {minutes:.0f} minutes on one core" if minutes < 90 else f"about {minutes / 60:.0f} hours on one core"

@@ -166,10 +166,10 @@ def survey(
     locations = {place(one.named()): location(one.net) for one in chosen}
     locations |= claim_locations(decided(preset)) if "claims" in wanted else {}
     titles = {cell.key: one.section.title for one in planned for cell in one.cells}
-    progress = Progress(listener or Listener(), titles)
+    progress = Progress(listener or Listener.unless_given(), titles)
     with running.open() as store:
         context = Context(checkpoints=store.checkpoints.resolve(), locations=locations)
-        progress.begin(sum(costs.values()), store.finished(costs))
+        progress.begin(costs, store.finished(costs))
         outcome = running.run(cells, store, context, listener=progress.heard(), weigh=lambda cell: costs[cell.key])
     command = _command(named, preset, args, params, alone, only, device, weights)
     spelt = {one.name: one.spelt for one in chosen}

@@ -2,9 +2,9 @@
 
 With at least d tokens a side. `graded_heads_cap` (proven: no rank is larger) turned out to *be* the rank of all shapes
 measured, except for one head that is narrower than the width by two or more, whose second layer cannot form all the
-products that the cap allows. For that head the count below was found. It is a law in the sense of physics: every
-measured shape obeys it, shapes measured after it was written down included; only "at most" is proven, and only of the
-cap. Table: docs/exact-rank.md.
+products that the cap allows. For H·d_a ≥ d most of that is a theorem now: `theory.two_layers.law_proven`. For the
+narrow head the count below was found. It is a law in the sense of physics: every measured shape obeys it, shapes
+measured after it was written down included; only "at most" is proven, and only of the cap. Table: docs/exact-rank.md.
 """
 
 from __future__ import annotations

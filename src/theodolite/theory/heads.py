@@ -4,7 +4,7 @@ The first layer reads S = Σ_j x^j x^jᵀ only through the H blocks V_h S K_hᵀ
 output reads the tokens through e = min(H·d_a, d) numbers. Whatever of S the later layers see besides f, they see
 through the κ forms g that are left, and each g costs a layer: the degree in g is at most (3^(L−1) − 1)/2. For every
 degree c in S_B the monomials of both sides, sorted by their degree in g, form a staircase, and its smallest cover is a
-cap. In every shape with H·d_a ≥ d that was measured at depth 2 the rank equals it.
+cap. At depth 2 and H·d_a ≥ d the rank equals it: `theory.two_layers` says where that is proven.
 
 Where heads share keys and values the blocks are those of the G key–value heads, and where keys and values are made from
 c numbers of a token (latent attention) all blocks read the c × c form of S alone: K is smaller, the rest as before.

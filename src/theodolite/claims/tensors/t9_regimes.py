@@ -28,7 +28,7 @@ DIGEST = "ed3f5f826dc4df5f"  # of the text that benchmarks/scale_text.py gathers
 SEEDS = 4
 _FIRST = 3000  # seeds from here on: trials used others
 _RESAMPLES = 2000
-_MOST = 5  # of six sizes
+_MOST = 4  # of five sizes
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,14 @@ class Size:
     tokens: int
 
 
-_DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
-_GRID, _TWO, _ONE = (0.05, 0.1, 0.2, 0.4), (0.1, 0.2), (0.1,)
+_DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
+_THREE, _TWO, _ONE = (0.05, 0.1, 0.2), (0.1, 0.2), (0.1,)
 SIZES = (
-    Size(30_000, _DEPTHS[:6], _GRID, 20_000_000),
-    Size(100_000, _DEPTHS[:9], _GRID, 20_000_000),
-    Size(300_000, _DEPTHS[:10], _GRID, 20_000_000),
-    Size(1_000_000, _DEPTHS[:10], _TWO, 20_000_000),
-    Size(3_000_000, _DEPTHS, _ONE, 30_000_000),
-    Size(10_000_000, _DEPTHS[:2] + _DEPTHS[3:], _ONE, 50_000_000),
+    Size(30_000, _DEPTHS[:6], _THREE, 16_000_000),
+    Size(120_000, _DEPTHS, _THREE, 16_000_000),
+    Size(500_000, _DEPTHS, _TWO, 16_000_000),
+    Size(2_000_000, (1, 2, 4, 6, 8, 12, 16, 24), _ONE, 16_000_000),
+    Size(10_000_000, (1, 2, 4, 8, 16, 32), _ONE, 12_000_000),
 )
 
 
@@ -65,7 +64,7 @@ def options(size: Size) -> dict[str, Any]:
         "tokens": size.tokens / size.parameters,
         "vocabulary": 256,
         "context": 128,
-        "batch": 64,
+        "batch": 32,
         "rows": 512,
         "precision": "tf32",
     }
@@ -183,10 +182,11 @@ def _slope(best: Sequence[_Shape]) -> float:
 
 
 _STUDY = Rule(
-    "Decoders (pre-norm, rotary, heads of about 16 numbers, a perceptron of about four widths) of six sizes, 30k to "
-    "10M parameters without embedding and readout, all shapes of a size within 1 % of it, depths 1 to 48 as far as the "
-    f"width is at least 16; text {DIGEST} as bytes, 20M tokens for every network (30M at 3M, 50M at 10M), {SEEDS} "
-    "seeds, rates constant and in proportion to 1/width: the best of four up to 300k, of two at 1M, 0.1/width above. "
+    "Decoders (pre-norm, rotary, heads of about 16 numbers, a perceptron of about four widths) of five sizes, 30k, "
+    "120k, 500k, 2M and 10M parameters without embedding and readout, all shapes of a size within 1 % of it, depths 1 "
+    f"to 32 as far as the width is at least 16; text {DIGEST} as bytes, 16M tokens for every network (12M at 10M) in "
+    f"batches of 32 windows of 128, {SEEDS} seeds, rates constant and in proportion to 1/width: the best of three up "
+    "to 120k (0.05, 0.1, 0.2), of two at 500k (0.1, 0.2), 0.1/width above. "
     "Loss: bits a byte on documents that are held out, at the end. A size whose best depth halfway through training is "
     "neither the best at the end nor next to it among those tried has not settled and does not count. For all pairs "
     "with the least or the greatest depth, of all sizes that count, both ways, Welch's one-sided test, Holm at 5 %: a "
@@ -198,7 +198,7 @@ _STUDY = Rule(
     _cells,
     _decide,
     Statistics(
-        f"{SEEDS} seeds of each of 56 shapes, from {_FIRST} on; trials used others (5 rates of 2 shapes of 1M; 30k and "
+        f"{SEEDS} seeds of each of 38 shapes, from {_FIRST} on; trials used others (5 rates of 2 shapes of 1M; 30k and "
         "100k at 20 tokens a parameter, which is 160 and 500 steps: too few)",
         "Holm over all pairs with the least or the greatest depth, of all sizes that count, both ways",
     ),

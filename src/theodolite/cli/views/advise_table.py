@@ -45,9 +45,9 @@ def print_table(console: Console, found: Sequence[Advice | Refused]) -> None:
     if not context:
         return
     at = " or ".join(map(str, context))
-    console.print(
-        Text(f"The published fit asks for that. FLOPs and bytes a token, at {at} tokens of context.", style="dim")
-    )
+    trained = any(not isinstance(one, Refused) and one.from_training for one in found)
+    adviser = "The published fit, at small sizes our own trainings, ask" if trained else "The published fit asks"
+    console.print(Text(f"{adviser} for that. FLOPs and bytes a token, at {at} tokens of context.", style="dim"))
 
 
 def print_rules(console: Console, name: str, broken: Sequence[Broken], ignored: frozenset[str]) -> None:

@@ -108,6 +108,9 @@ def _fit(advice: Advice) -> str:
         f"Levine et al. (2020) trained language models of {low} to {high} layers; their curve runs there from {least} "
         f"to {most} parameters in the blocks (here {short(advice.judged.shape.params_in_blocks)})."
     )
+    found = advice.recommendation
+    if found is not None and advice.from_training:
+        text += f" Extrapolated, it would ask for {counted(max(1, round(found.fitted_depth)), 'layer')} here."
     return text if advice.modality == "language" else f"{text} Of {advice.modality} it says nothing."
 
 
@@ -116,14 +119,14 @@ def _trained(advice: Advice) -> str:
     if found is None:
         least, most = (short(edge(one.size for one in study.sizes)) for edge in (min, max))
         return (
-            f"decoders of {least} to {most} parameters in their blocks were trained (docs/findings.md); nothing "
+            f"decoders of {least} to {most} parameters in their blocks were trained (docs/depth-width.md); nothing "
             "follows from them for this size."
         )
-    (low, high), best = found.interval, counted(found.best, "layer")
+    (low, high), best, listed = found.interval, counted(found.best, "layer"), ", ".join(map(str, found.flat))
     return (
         f"decoders of {short(found.size)} parameters in their blocks, on {study.text}, learnt best with {best} (95%: "
-        f"{low} to {high}), with {found.deepest} layers {percent(found.deepest_worse)} worse: a trial of "
-        f"{study.tokens_per_parameter} tokens a parameter, which favours what learns quickly (docs/findings.md)."
+        f"{low} to {high}; within 1% of that: {listed}), with {found.deepest} layers {percent(found.deepest_worse)} "
+        f"worse, after {short(study.tokens)} tokens each (docs/depth-width.md)."
     )
 
 

@@ -97,14 +97,26 @@ def errors(found: Discovery) -> list[ShownError]:
     other = found.model is not None and found.model.graph != found.graph
     dense = (other or found.abstained) and (found.model is None or found.model.graph.is_dense)
     model = "network of a graph that is not claimed" if found.abstained or other else "network of the graph"
+    kind = found.returned.kind if found.returned is not None else "dense" if dense else "graph"
     named = {
-        "graph": (model, "the network that is returned", found.test_error),
+        "returned": ("weighted mean", "of several models", found.test_error),
+        "graph": (model, "has the shape that is drawn", _own_error(found)),
         "dense": ("dense network", "reads every variable at once", found.dense_test_error),
         "boosting": ("gradient boosting", "trees, scikit-learn's", found.boosting_test_error),
-        "additive": ("additive model", "EBM, interpret's", found.details.get("additive_test_error")),
+        "additive": ("additive model", "a function of each variable", found.details.get("additive_test_error")),
+        "ebm": ("EBM", "another additive model, interpret's", found.details.get("ebm_test_error")),
     }
-    if dense:
-        del named["graph"]
+    if kind == "constant":
+        named["returned"] = ("mean of the target", "nothing predicts better", found.test_error)
+    elif kind != "mean":
+        del named["returned"]
+        named[kind] = (*named[kind][:2], found.test_error)
+    if dense and kind != "graph":
+        named.pop("graph")
+    predicts = kind if kind in named else "returned"
+    if predicts in named:
+        name, what, value = named[predicts]
+        named[predicts] = (name, f"{what}; this one predicts", value)
     known = {key: (name, what, value) for key, (name, what, value) in named.items() if value is not None}
     intervals = found.details.get("error_intervals", {})
     spans = {key: tuple(intervals[key]) for key in known if intervals.get(key)}
@@ -174,11 +186,17 @@ def _sentence(text: str) -> str:
 
 
 def _gain(found: Discovery) -> str:
-    if not found.test_error or not found.dense_test_error or found.dense_test_error <= found.test_error:
+    own = _own_error(found)
+    if not own or not found.dense_test_error or found.dense_test_error <= own:
         return ""
-    times = found.dense_test_error / found.test_error
+    times = found.dense_test_error / own
     ratio = f"{times:.0f}" if times >= 10 else f"{times:.1f}"
     return f", whose network has an error {ratio} times lower than a dense one"
+
+
+def _own_error(found: Discovery) -> float | None:
+    """Of the network alone, whatever predicts."""
+    return found.details.get("network_test_error", found.test_error)
 
 
 def _subtitle(found: Discovery) -> str:
@@ -233,7 +251,10 @@ def _candidates(found: Discovery) -> list[dict[str, Any]]:
 def _settings(details: Mapping[str, Any], provenance: Mapping[str, Any]) -> dict[str, str]:
     hidden = {
         "prediction_interval",
+        "network_test_error",
         "additive_test_error",
+        "ebm_test_error",
+        "held_out_errors",
         "notes",
         "candidates",
         "error_intervals",

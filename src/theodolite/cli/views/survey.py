@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from theodolite.cli.terminal import tabbed
 from theodolite.report.answer import MARKS, agreement, differences, short_names, tally
 from theodolite.report.numbers import format_value
 from theodolite.report.terminal.cards import print_cards
@@ -32,11 +33,11 @@ def _print_lines(console: Console, found: Survey) -> None:
     """network, ability, answer, what was measured, theory, whether it agrees, what was published: with tabs between."""
     for net, known in found.facts.items():
         for name, value in known.items():
-            console.print(Text("\t".join((net, name, format_value(value)))))
+            console.print(tabbed(net, name, format_value(value)))
     for answer in found.answers:
         theory = (answer.predicted, agreement(answer.agrees) if answer.agrees is not None else "")
         cells = (answer.net, answer.ability, MARKS[answer.standing][1], answer.text, *theory, answer.published)
-        console.print(Text("\t".join(cells)))
+        console.print(tabbed(*cells))
     if words := tally(found.answers):
         console.print(Text(f"summary: {words}"))
     for text in differences(found.answers, short_names(found.nets)):

@@ -31,6 +31,7 @@ from theodolite.statistics.intervals import mean_interval
 Outcome = Literal["converges", "period", "chaos", "quasi-periodic", "undecided", "diverges"]
 CHAOS = 0.01  # per step; an exponent nearer to 0 than this is called neither chaotic nor drawn in
 _LARGEST = 1024  # numbers in z up to which the Jacobian's eigenvalues are computed
+_TOGETHER = 1 << 22  # entries of Jacobians at once
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,16 @@ class Attractor:
     share: float
     point: tuple[float, ...]  # of a cycle, its lexicographically smallest state
     spectral_radius: float | None
+
+    @property
+    def kind(self) -> str:
+        return "fixed point" if self.period == 1 else f"cycle of {self.period}"
+
+    @property
+    def place(self) -> str:
+        """At most four of its numbers."""
+        shown = ", ".join(f"{number:.4g}" for number in self.point[:4])
+        return f"({shown}{', …' if len(self.point) > 4 else ''})"
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,7 @@ class FixedPoints(Shown):
 
 
 @dataclass(frozen=True)
-class Basin:
+class Basin(Shown):
     """Where each start of a grid over two directions ends: `label[row][column]` indexes `attractors`, and is −1 where
     the start diverges, −2 where it does neither. Rows go from low to high in the second direction."""
 
@@ -79,6 +90,10 @@ class Basin:
     attractors: Sequence[Attractor]
     within: tuple[float, float]
     steps: list[list[int]]  # to the tolerance, or all that were taken
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{one.kind} at {one.place}" for one in self.attractors]
 
 
 def fixed_points(
@@ -267,29 +282,37 @@ def _lyapunov(
 def _attractors(g: Callable[[Tensor], Tensor], found: Iteration, tolerance: float) -> tuple[list[Attractor], Tensor]:
     """Distinct cycles, the most frequent first, and which of them each start ended on (−1: none)."""
     points, periods, member = attractors_of(g, found, tolerance)
-    counts = [int((member == number).sum()) for number in range(len(points))]
+    counts = torch.bincount(member[member >= 0], minlength=len(points)).tolist()
     order = sorted(range(len(points)), key=lambda number: -counts[number])
-    place = torch.tensor([order.index(number) for number in range(len(points))] + [-1])
-    attractors = []
-    for number in order:
-        point, period = points[number], periods[number]
-        share = counts[number] / len(member)
-        attractors.append(Attractor(period, share, tuple(point.tolist()), _radius(g, point, period)))
+    place = torch.full((len(points) + 1,), -1)
+    place[order] = torch.arange(len(points))
+    radii = _radii(g, points, periods)
+    attractors = [
+        Attractor(periods[number], counts[number] / len(member), tuple(points[number].tolist()), radii[number])
+        for number in order
+    ]
     return attractors, place[member]
 
 
-def _radius(g: Callable[[Tensor], Tensor], point: Tensor, period: int) -> float | None:
-    """Of the product of Jacobians along the cycle; None for vectors too long to have their eigenvalues computed."""
-    if len(point) > _LARGEST:
-        return None
-    product = torch.eye(len(point), dtype=point.dtype, device=point.device)
-    z = point.unsqueeze(0)
-    for _ in range(period):
-        product = jacobian(g, z)[0] @ product
-        z = g(z)
-    if not bool(torch.isfinite(product).all()):
-        return None
-    return float(torch.linalg.eigvals(product).abs().max())
+def _radii(g: Callable[[Tensor], Tensor], points: Sequence[Tensor], periods: Sequence[int]) -> dict[int, float | None]:
+    """Of the product of Jacobians along each cycle; None for vectors too long to have their eigenvalues computed."""
+    found: dict[int, float | None] = dict.fromkeys(range(len(points)))
+    if not points or len(points[0]) > _LARGEST:
+        return found
+    size = len(points[0])
+    step = max(1, _TOGETHER // size**2)
+    for period in set(periods):
+        alike = [number for number, other in enumerate(periods) if other == period]
+        for begin in range(0, len(alike), step):
+            some = alike[begin : begin + step]
+            z = torch.stack([points[number] for number in some])
+            product = torch.eye(size, dtype=z.dtype, device=z.device).expand(len(some), -1, -1)
+            for _ in range(period):
+                product, z = jacobian(g, z) @ product, g(z)
+            for number, one in zip(some, product, strict=True):
+                if bool(torch.isfinite(one).all()):
+                    found[number] = float(torch.linalg.eigvals(one).abs().max())
+    return found
 
 
 def _shares(outcomes: Sequence[tuple[str, int | None]]) -> dict[str, float]:

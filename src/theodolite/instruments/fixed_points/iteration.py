@@ -63,28 +63,28 @@ def attractors_of(g: Map, found: Iteration, tolerance: float) -> tuple[list[Tens
     """Distinct cycles, each by its lexicographically smallest state, their periods, and each start's cycle or −1."""
     rows = torch.nonzero(found.period > 0).flatten().tolist()
     member = torch.full((len(found.z),), -1)
-    points: list[Tensor] = []
-    periods: list[int] = []
     if not rows:
-        return points, periods, member
+        return [], [], member
     longest = int(found.period.max())
     orbit = [found.z]
     for _ in range(longest - 1):
         orbit.append(g(orbit[-1]))
     states = torch.stack(orbit).cpu()
     near = tolerance * _LOOSE * 10
+    points: list[Tensor] = []
+    periods: list[int] = []
+    lengths = found.period.cpu()
     for row in rows:
-        period = int(found.period[row])
-        cycle = states[:period, row]
-        for number, (point, length) in enumerate(zip(points, periods, strict=True)):
-            apart = (cycle - point).norm(dim=-1).min()
-            if length == period and float(apart) <= near * (1 + float(point.norm())):
-                member[row] = number
-                break
-        else:
-            member[row] = len(points)
-            points.append(min(cycle, key=lambda state: state.tolist()))
-            periods.append(period)
+        if member[row] >= 0:
+            continue
+        period = int(lengths[row])
+        point = min(states[:period, row], key=lambda state: state.tolist())
+        left = torch.nonzero((lengths == period) & (member < 0)).flatten()
+        apart = torch.stack([(states[step, left] - point).norm(dim=-1) for step in range(period)]).amin(0)
+        member[left[apart <= near * (1 + point.norm())]] = len(points)
+        member[row] = len(points)
+        points.append(point)
+        periods.append(period)
     return [point.to(found.z.device) for point in points], periods, member
 
 

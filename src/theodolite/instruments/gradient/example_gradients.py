@@ -89,7 +89,7 @@ def example_gradients(
 
 def gradient_power(module: nn.Module, inputs: Float[Tensor, "inputs feature"], name: str = "the net") -> float:
     """E‖g(x)‖² over these inputs, without keeping any gradient."""
-    module = copy.deepcopy(module).to(device=inputs.device, dtype=inputs.dtype).eval()
+    module = _copied(module, inputs, name)
     _outputs(module, inputs, name)  # refuses what is not one number an input
     if layers := _linear_layers(module, inputs, name):
         return float(sum((power_of(layer.back) * (power_of(layer.entered) + layer.bias)).mean() for layer in layers))
@@ -129,9 +129,17 @@ def stored_rows(module: nn.Module, trial: Float[Tensor, "inputs feature"], name:
     return sum(kept)
 
 
+def _copied(module: nn.Module, inputs: Tensor, name: str) -> nn.Module:
+    """In the dtype and on the device of the inputs."""
+    for weight, values in module.state_dict().items():
+        if values.is_complex():
+            raise BadInput(f"the weights '{weight}' of '{name}' are complex: keep pairs of real numbers (view_as_real)")
+    return copy.deepcopy(module).to(device=inputs.device, dtype=inputs.dtype).eval()
+
+
 def _trainable(module: nn.Module, inputs: Tensor, name: str) -> tuple[nn.Module, int]:
     """A copy in the dtype and on the device of the inputs, and how many parameters it has."""
-    module = copy.deepcopy(module).to(device=inputs.device, dtype=inputs.dtype).eval()
+    module = _copied(module, inputs, name)
     count = sum(p.numel() for p in module.parameters() if p.requires_grad)
     if count == 0:
         raise BadInput(f"'{name}' has no parameters that could be trained, so no gradient: give it some")

@@ -23,6 +23,7 @@ from theodolite.instruments.gradient.signal import Net, Progress, builder
 from theodolite.instruments.gradient.walsh import cube
 from theodolite.measurement import SCHEMA, Provenance, finite
 from theodolite.nets.contract import positive
+from theodolite.notebook import Shown
 from theodolite.statistics.intervals import mean_interval
 from theodolite.tasks.contract import Task
 from theodolite.training.own_task import task_of
@@ -34,7 +35,7 @@ _POWER_INPUTS = 256  # drawn inputs over which E‖g‖² is averaged
 
 
 @dataclass(frozen=True)
-class TargetSignal:
+class TargetSignal(Shown):
     """`share` is the mean over draws of the weights, `interval` Student's for that mean (95 %). `exact`: each draw's
     share is over all inputs; otherwise an unbiased estimate, which may be below 0. `baseline` is 2^−d on bits.
 

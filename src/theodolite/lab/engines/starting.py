@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +17,9 @@ _QUIET = (
     f"import sys; sys.excepthook = lambda kind, error, trace: "
     f"str(error) == {_ORPHAN!r} or sys.__excepthook__(kind, error, trace); "
 )
+# The first a spawned process does, before it imports anything large: Linux is asked to kill it (PR_SET_PDEATHSIG) when
+# the thread that started it is gone. A thread of its own, which watches elsewhere, waits for as long as an import does.
+_BOUND = "import ctypes, os; ctypes.CDLL(None).prctl(1, 9, 0, 0, 0); os.getppid() == {parent} or os._exit(1); "
 
 
 @contextmanager
@@ -61,12 +66,14 @@ def _heard_later() -> Iterator[None]:
 
 @contextmanager
 def _quiet_orphans() -> Iterator[None]:
-    """A process started in here whose parent is gone before it reads what to do ends without a traceback."""
+    """A process started in here whose parent is gone before it reads what to do ends without a traceback, and at once
+    on Linux: the thread that starts a worker also ends it, and so outlives it unless it is killed."""
     usual = spawn.get_command_line
+    first = _QUIET + (_BOUND.format(parent=os.getpid()) if sys.platform == "linux" else "")
 
     def quiet(**given: object) -> list[str]:
         words = usual(**given)
-        return [_QUIET + word if before == "-c" else word for before, word in zip(["", *words], words, strict=False)]
+        return [first + word if before == "-c" else word for before, word in zip(["", *words], words, strict=False)]
 
     spawn.get_command_line = quiet
     try:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from theodolite.errors import DiskFull, StoreError
-from theodolite.lab.store.schema import APPLICATION, MIGRATIONS
+from theodolite.lab.store.schema import APPLICATION, MIGRATIONS, READABLE
 
 DISK_FULL = "the disk is full: finished cells are kept; free some space and run the same command"
 _LONGEST = 2**28  # bytes of a text or blob
@@ -90,9 +90,9 @@ class Database:
                 raise DiskFull(DISK_FULL) from error
             raise StoreError(f"the folder '{folder}' cannot be used ({error.strerror}): choose another") from error
         places = [folder, self.path] if there else [folder]
-        self._writable = all(os.access(place, os.W_OK) for place in places)
-        self.read_only = self.read_only or not self._writable
-        if not self._writable and not must_exist:
+        self.writable = all(os.access(place, os.W_OK) for place in places)
+        self.read_only = self.read_only or not self.writable
+        if not self.writable and not must_exist:
             raise StoreError(f"the folder '{folder}' cannot be written: choose another")
 
     def _look_at_header(self) -> None:
@@ -118,6 +118,7 @@ class Database:
             if self._version(connection) < len(self._migrations):
                 with _transaction(connection, "BEGIN IMMEDIATE"):
                     self._migrate(connection)
+            self.version = len(self._migrations)
             self._check(connection)
             self._keep_a_log(connection)
             connection.execute("PRAGMA foreign_keys = ON")
@@ -133,14 +134,12 @@ class Database:
         # log, the file alone is complete and `immutable` reads it as it is. Where others may write, one that has it
         # open has a log, empty or not.
         log = self.path.with_name(self.path.name + "-wal")
-        still = self._complete() and not (self._writable and log.exists())
+        still = self._complete() and not (self.writable and log.exists())
         connection = self._connect("mode=ro&immutable=1" if still else "mode=ro")
         try:
-            if self._version(connection) < len(self._migrations):
-                raise StoreError(
-                    f"the store '{self.path}' is of an older version and read-only: copy it to a folder that can be "
-                    f"written, where it is brought up to date"
-                )
+            self.version = self._version(connection)
+            if self.version < READABLE:
+                raise StoreError(f"the store '{self.path}' is empty and read-only: choose another folder")
             self._check(connection)
         except BaseException:
             connection.close()
@@ -200,9 +199,9 @@ class Database:
                 raise StoreError(damaged(self.path))
 
     def _ours(self) -> dict[str, tuple[str, str]]:
-        """What the migrations make of an empty file."""
+        """What the migrations up to the file's version make of an empty one."""
         with contextlib.closing(sqlite3.connect(":memory:")) as empty:
-            for statement in (statement for statements in self._migrations for statement in statements):
+            for statement in (statement for statements in self._migrations[: self.version] for statement in statements):
                 empty.execute(statement)
             return _schema(empty)
 

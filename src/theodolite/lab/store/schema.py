@@ -51,4 +51,37 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             pid INTEGER NOT NULL)""",
         "CREATE TABLE trials (key TEXT PRIMARY KEY, result TEXT NOT NULL) WITHOUT ROWID",
     ),
+    # What the rows of trained members come to, written together with them: `digest.py` says what and how. All of it
+    # follows from `rows` and `cells`, so a store without it, or behind, can be read.
+    (
+        """CREATE TABLE conditions (
+            number INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            config TEXT NOT NULL,
+            first INTEGER NOT NULL,
+            members INTEGER NOT NULL,
+            seeds INTEGER NOT NULL)""",
+        """CREATE TABLE tallies (
+            condition INTEGER NOT NULL,
+            lr REAL NOT NULL,
+            weight_decay REAL NOT NULL,
+            status TEXT NOT NULL,
+            tally TEXT NOT NULL,
+            UNIQUE (condition, lr, weight_decay, status))""",
+        """CREATE TABLE scores (
+            condition INTEGER NOT NULL,
+            seed INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            score BLOB NOT NULL,
+            PRIMARY KEY (condition, seed, number)) WITHOUT ROWID""",
+        "CREATE UNIQUE INDEX scores_by_number ON scores (number)",
+        """CREATE TABLE digested (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            number INTEGER NOT NULL,
+            key TEXT,
+            left_out INTEGER NOT NULL)""",
+        "INSERT INTO digested VALUES (1, 0, NULL, 0)",
+    ),
 )
+READABLE = 1  # the first version that can be read as it is: what later ones add follows from its tables
+DIGEST = 2  # the version that brought what rows come to

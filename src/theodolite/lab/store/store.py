@@ -17,7 +17,9 @@ from typing import Any
 from theodolite.errors import ClaimLost, StoreError
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.group import CHECKPOINT, Group
-from theodolite.lab.store.database import Database, damaged
+from theodolite.lab.store.database import Database
+from theodolite.lab.store.digest import take_in
+from theodolite.lab.store.entries import AMONG, ROWS, Found, cell_of, decoded, listed, rows_of
 from theodolite.lab.store.owner import Owner
 from theodolite.measurement import finite
 
@@ -27,9 +29,7 @@ LEFTOVER = 60.0  # seconds: a checkpoint that nobody refers to may still be on i
 # Also the unfinished files that `write_checkpoint` and the library below it rename.
 OURS = re.compile(rf"{CHECKPOINT}|\.{CHECKPOINT}\.\w+|\.tmp\w{{6}}")
 
-# Keys travel as one JSON list, because SQLite limits the number of parameters.
-ROWS = "SELECT key, measure, config, result, error, facts FROM rows LEFT JOIN cells USING (key)"
-AMONG = "(SELECT value FROM json_each(?))"
+TAKEN_IN = 1000  # rows of an older version or program that a record takes into the digest beside its own
 UNFINISHED = "NOT EXISTS (SELECT 1 FROM rows WHERE rows.key = members.key)"
 WANTED = f"EXISTS (SELECT 1 FROM members WHERE members.number = groups.number AND {UNFINISHED} AND key IN {AMONG})"
 UNWANTED = WANTED.replace("key IN", "key NOT IN")
@@ -82,7 +82,7 @@ class Store:
     def finished(self, keys: Iterable[str]) -> dict[str, Row]:
         """The rows of those of these cells that are finished."""
         with self._database.reading() as db:
-            found = db.execute(f"{ROWS} WHERE key IN {AMONG} ORDER BY number", (_listed(keys),)).fetchall()
+            found = db.execute(f"{ROWS} WHERE key IN {AMONG} ORDER BY number", (listed(keys),)).fetchall()
         return {row.cell.key: row for row in self._rows(found)}
 
     def rows(self, measure: str | None = None) -> list[Row]:
@@ -106,7 +106,7 @@ class Store:
         one that began is finished as it was begun.
         """
         wanted = {cell.key: cell for cell in cells}
-        keys = _listed(wanted)
+        keys = listed(wanted)
         with self._database.writing() as db:
             self._bury(db)
             db.execute(
@@ -136,7 +136,7 @@ class Store:
             self._bury(db)
             while found := db.execute(
                 f"SELECT number FROM groups WHERE owner IS NULL AND {WANTED} ORDER BY number LIMIT 1",
-                (_listed(key for key in keys if key not in self.refused),),
+                (listed(key for key in keys if key not in self.refused),),
             ).fetchone():
                 (number,) = found
                 members = self._members(db, number)
@@ -172,6 +172,8 @@ class Store:
             db.executemany(
                 "INSERT INTO rows (key, result, error, facts) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO NOTHING", rows
             )
+            if rows:
+                self._take_in(db, len(rows))
             db.execute(
                 "UPDATE groups SET step = coalesce(?, step), checkpoint = coalesce(?, checkpoint) WHERE number = ?",
                 (step, checkpoint, number),
@@ -223,7 +225,7 @@ class Store:
         with self._database.reading() as db:
             selected = ", ".join(f'"{name}"' for name in names)
             found = [dict(zip(names, values, strict=True)) for values in db.execute(f"SELECT {selected} FROM failures")]
-        return [{**one, "cells": self._decoded(one["cells"]), "retried": bool(one["retried"])} for one in found]
+        return [{**one, "cells": decoded(one["cells"], self.path), "retried": bool(one["retried"])} for one in found]
 
     # Other commands
 
@@ -231,7 +233,7 @@ class Store:
         """Which other commands hold open groups with unfinished cells of these."""
         with self._database.reading() as db:
             holding = {
-                token for (token,) in db.execute(f"SELECT DISTINCT owner FROM groups WHERE {WANTED}", (_listed(keys),))
+                token for (token,) in db.execute(f"SELECT DISTINCT owner FROM groups WHERE {WANTED}", (listed(keys),))
             }
             return [
                 f"pid {owner.pid} on {owner.host}, last seen {max(silence, 0):.0f} s ago"
@@ -250,7 +252,7 @@ class Store:
         """What an earlier command measured under this name."""
         with self._database.reading() as db:
             found = db.execute("SELECT result FROM trials WHERE key = ?", (key,)).fetchone()
-        return None if found is None else self._decoded(*found)
+        return None if found is None else decoded(found[0], self.path)
 
     def keep_trial(self, key: str, result: Mapping[str, Any]) -> None:
         """Replaces an older one."""
@@ -302,39 +304,33 @@ class Store:
             "SELECT key, measure, config FROM members LEFT JOIN cells USING (key) WHERE number = ? ORDER BY place",
             (number,),
         )
-        return [(key, self._cell(key, measure, config)) for key, measure, config in found]
+        return [(key, cell_of(key, measure, config, self.path)) for key, measure, config in found]
 
     def _group(self, db: sqlite3.Connection, number: int, cells: Sequence[Cell | None]) -> Group | None:
         """As it was planned; None where it is not what its name says."""
         name, settings, step, checkpoint, attempts = db.execute(
             "SELECT id, settings, step, checkpoint, attempts FROM groups WHERE number = ?", (number,)
         ).fetchone()
-        known, settings = [cell for cell in cells if cell is not None], self._decoded(settings)
+        known, settings = [cell for cell in cells if cell is not None], decoded(settings, self.path)
         sound = len(known) == len(cells) and isinstance(settings, dict) and Group.of(known, settings).id == name
         sound &= isinstance(step, int) and isinstance(attempts, int)
         sound &= checkpoint is None or re.fullmatch(CHECKPOINT, str(checkpoint)) is not None
         return Group(name, tuple(known), settings, step, checkpoint, attempts) if sound else None
 
-    def _rows(self, found: Iterable[tuple[str, str | None, str | None, str, str, str]]) -> list[Row]:
+    def _rows(self, found: Iterable[Found]) -> list[Row]:
         """Those of cells that are what their keys say."""
-        rows = []
-        for key, measure, config, result, error, facts in found:
-            cell = self._cell(key, measure, config)
-            if cell is None:
-                self._refuse([key], self._changed("row"))
-            else:
-                rows.append(Row(cell, self._decoded(result), self._decoded(error), self._decoded(facts)))
-        return rows
+        refuse = lambda key: self._refuse([key], self._changed("row"))
+        return [row for _, row in rows_of(found, self.path, refuse)]
 
-    def _cell(self, key: str, measure: str | None, config: str | None) -> Cell | None:
-        """The cell of a key; None where the file says another beside it."""
-        if measure is None or config is None:
-            return None
-        cell = Cell(measure, self._decoded(config))
+    def _take_in(self, db: sqlite3.Connection, written: int) -> None:
+        """What the rows come to; where that is damaged, the rows are kept all the same."""
+        db.execute("SAVEPOINT digest")
         try:
-            return cell if cell.key == key else None
-        except (TypeError, ValueError):  # no configuration at all
-            return None
+            take_in(db, db, TAKEN_IN + written, self.path)
+        except StoreError as error:
+            db.execute("ROLLBACK TO digest")
+            logger.warning("what the rows of '%s' come to could not be kept (%s)", self.path, error)
+        db.execute("RELEASE digest")
 
     def _changed(self, what: str) -> str:
         return f"its {what} in '{self.path}' was changed by another program: choose another folder, or put a copy back"
@@ -343,12 +339,6 @@ class Store:
         if any(key not in self.refused for key in keys):
             logger.warning("%d cells (%s …) are left alone: %s", len(keys), keys[0][:12], reason)
         self.refused |= dict.fromkeys(keys, reason)
-
-    def _decoded(self, text: str) -> Any:
-        try:
-            return json.loads(text)
-        except (ValueError, TypeError, RecursionError) as error:  # no JSON, no text, or nested too deep
-            raise StoreError(damaged(self.path)) from error
 
     def _discard(self, *names: str | None, older_than: float | None = None) -> None:
         """A file that cannot be deleted costs room and nothing else: `clean` tries again."""
@@ -397,10 +387,6 @@ def _insert(db: sqlite3.Connection, group: Group) -> None:
 
 def _is_file_of(folder: Path, name: str) -> bool:
     return Path(name).name == name and (folder / name).is_file()
-
-
-def _listed(keys: Iterable[str]) -> str:
-    return json.dumps(list(keys))
 
 
 def _encoded(value: Any) -> str:

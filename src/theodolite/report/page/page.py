@@ -22,12 +22,12 @@ from theodolite.report.summary import Summary
 from theodolite.report.svg.chart import chart_svg
 from theodolite.report.svg.figure import legend, panel_svgs
 from theodolite.report.svg.multiples import multiples_svg
-from theodolite.report.table import Table
+from theodolite.report.table import Table, joined
 from theodolite.version import __version__
 
 _BROAD_TABLE, _BROAD_FIGURE = 7, 3  # columns, and panels, from which an item has the whole width
 _MOST_BESIDE = 6  # panels beside another item
-_MANY_ROWS = 12  # a longer table scrolls in its own frame
+_MANY_ROWS = 11  # a longer table scrolls in its own frame, and is folded below what is drawn of it
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,9 @@ def render_page(
             for chart in summary.charts
         ]
         anchor = "section-" + re.sub(r"[^A-Za-z0-9_-]+", "-", section.id)
-        _fill_rows([*figures, *tables])
+        for table in tables:
+            table["folded"] = table["long"] and bool(figures or charts)
+        _fill_rows([*figures, *(table for table in tables if not table["folded"])])
         parts = {"tables": tables, "figures": figures, "charts": charts, "failures": _failures(summary)}
         shown.append({"anchor": anchor, "section": section, **parts})
         data.append(_section_data(section, tables, figures))
@@ -186,7 +188,7 @@ def _table_data(ident: str, table: Table) -> dict[str, Any]:
         "title": table.title,
         "caption": table.caption,
         "command": table.command,
-        "columns": [asdict(column) for column in table.columns],
+        "columns": [asdict(column) | {"label": joined(column.label)} for column in table.columns],
         "rows": [[json_value(row.get(column.key)) for column in table.columns] for row in table.rows],
     }
 

@@ -9,6 +9,8 @@ from base64 import b64encode
 import jinja2
 from markupsafe import Markup, escape
 
+from theodolite.report.table import joined
+
 
 def environment(*packages: str) -> jinja2.Environment:
     """With the templates of `packages` beside the page's own; HTML is escaped, and a value left out is an error."""
@@ -22,6 +24,7 @@ def environment(*packages: str) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters["breakable"] = _breakable
+    made.filters["hyphened"] = lambda label: joined(label, "\u00ad")  # a hyphen that is seen where a line ends
     return made
 
 

@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from html import escape
 
 _COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#eeca3b", "#72b7b2", "#ff9da6", "#9d755d")
-_DIVERGES, _NEITHER = "#ffffff", "#333333"
 _SIDE, _MARGIN = 480, 44
+# Where a start diverges the page is seen; what does neither has its own shade on either.
+_STYLE = (
+    "<style>.basin text{fill:#222}.basin .page{fill:#fff}.basin .neither{fill:#333}"
+    "@media screen and (prefers-color-scheme:dark){.basin text{fill:#e6e8ea}.basin .page{fill:#15181b}"
+    ".basin .neither{fill:#c8ccd0}}</style>"
+)
 
 
 def draw_basin(
@@ -29,14 +34,14 @@ def draw_basin(
             if label != -1:
                 place = f'x="{_MARGIN + start * cell:.2f}" y="{top:.2f}"'
                 size = f'width="{(end - start) * cell:.2f}" height="{cell + 0.2:.2f}"'
-                bars.append(f'<rect {place} {size} fill="{_colour(label)}"/>')
+                bars.append(f"<rect {place} {size} {_colour(label)}/>")
     used = sorted({label for row in labels for label in row}, key=lambda label: (label < 0, abs(label)))
     legend = []
     for number, label in enumerate(used[:12]):
         name = names[label] if label >= 0 else "diverges" if label == -1 else "neither repeats nor diverges"
         y = 14 + (26 * number + _SIDE + 2 * _MARGIN if narrow else 22 * number + _MARGIN)
         left = _MARGIN + (0 if narrow else _SIDE + 18)
-        legend.append(f'<rect x="{left}" y="{y - 11}" width="14" height="14" fill="{_colour(label)}" stroke="#888"/>')
+        legend.append(f'<rect x="{left}" y="{y - 11}" width="14" height="14" {_colour(label)} stroke="#888"/>')
         legend.append(f'<text x="{left + 20}" y="{y}">{escape(name)}</text>')
     width = _SIDE + 2 * _MARGIN if narrow else _MARGIN + _SIDE + 300
     height = _SIDE + 2 * _MARGIN + (26 * len(used[:12]) + 8 if narrow else 0)
@@ -45,10 +50,11 @@ def draw_basin(
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-            f'font-family="sans-serif" font-size="{19 if narrow else 13}" fill="#222">',
-            '<rect width="100%" height="100%" fill="#ffffff"/>',
+            f'class="basin" font-family="sans-serif" font-size="{19 if narrow else 13}">',
+            _STYLE,
+            '<rect width="100%" height="100%" class="page"/>',
             f'<text x="{_MARGIN}" y="{_MARGIN - 16}" font-size="{20 if narrow else 15}">{escape(title)}</text>',
-            f'<rect x="{_MARGIN}" y="{_MARGIN}" width="{_SIDE}" height="{_SIDE}" fill="#ffffff" stroke="#888"/>',
+            f'<rect x="{_MARGIN}" y="{_MARGIN}" width="{_SIDE}" height="{_SIDE}" class="page" stroke="#888"/>',
             '<g shape-rendering="crispEdges">',
             *bars,
             "</g>",
@@ -74,4 +80,7 @@ def _runs(row: Sequence[int]) -> list[tuple[int, int, int]]:
 
 
 def _colour(label: int) -> str:
-    return _COLOURS[label % len(_COLOURS)] if label >= 0 else _DIVERGES if label == -1 else _NEITHER
+    """As an attribute."""
+    if label >= 0:
+        return f'fill="{_COLOURS[label % len(_COLOURS)]}"'
+    return 'class="page"' if label == -1 else 'class="neither"'

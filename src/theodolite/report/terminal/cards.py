@@ -15,8 +15,6 @@ from rich.text import Text
 from theodolite.report.answer import MARKS, Answer, ability, agreement, differences, short_names, tally
 from theodolite.report.numbers import format_value
 
-_MOST_LINES = 16  # of a card, unless the terminal is wide
-_WIDE = 120
 _GAP = 2
 _STYLES = {"yes": "green", "no": "red", "partly": "yellow", "unlearnt": "cyan", "unknown": "dim", "failed": "magenta"}
 # Letters that question, measurement and theory keep while room can be found elsewhere, and before one is left out.
@@ -29,11 +27,11 @@ def print_cards(
     nets: Sequence[str] = (),
     facts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """A card of at most sixteen answers per net, then how many predictions agree and which do not.
+    """A card with every answer per net, then how many predictions agree and which do not.
 
     `nets` gives the order; `facts` maps a net to a few values shown under its name, such as its parameters. Where the
-    terminal is narrow, what was measured and what theory says go on below: no number is cut. A wide one shows every
-    answer, and what others published where there is room for it.
+    terminal is narrow, what was measured and what theory says go on below: no number is cut. A wide one has words
+    beside the marks, and what others published.
     """
     names = list(dict.fromkeys([*nets, *(answer.net for answer in answers)]))
     widths = _widths(answers, console.width)
@@ -57,18 +55,7 @@ def _card(
         lines += _indented(summary, width)
     if not answers:
         return [*lines, *_indented("not measured", width)]
-    room = _MOST_LINES - len(lines)
-    shown = list(answers)
-    if len(shown) > room and width < _WIDE:  # what differs from theory or failed is kept first
-        urgent = [answer for answer in shown if answer.agrees is False or answer.standing == "failed"]
-        chosen = [*urgent, *(answer for answer in shown if answer not in urgent)][: room - 1]
-        shown = [answer for answer in shown if answer in chosen]
-    lines += [line for answer in shown for line in _lines(answer, widths)]
-    if left := [answer for answer in answers if answer not in shown]:
-        counts = {word: sum(answer.standing == key for answer in left) for key, (_, word) in MARKS.items()}
-        summary = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-        lines += _indented(f"{len(left)} more in the report: {summary}", width)
-    return lines
+    return [*lines, *(line for answer in answers for line in _lines(answer, widths))]
 
 
 def _indented(text: str, width: int) -> list[Text]:

@@ -48,9 +48,8 @@ def ends(map: str, parameter: float) -> Shown:
     options = {**_arguments(map, parameter), "size": 2 if MAPS[map].size is None else None}
     found = fixed_points(map, starts=_STARTS, steps=_STEPS, **options)
     plane = basin(map, grid=_GRID, steps=_GRID_STEPS, **options)
-    names = [f"{_kind(one.period)} at {_point(one.point)}" for one in plane.attractors]
     title = f"Where starts of {map} end"
-    pictures = [draw_basin(plane.label, names, plane.within, title, narrow=narrow) for narrow in (False, True)]
+    pictures = [draw_basin(plane.label, plane.names, plane.within, title, narrow=narrow) for narrow in (False, True)]
     return Shown(
         says=[_said(found)],
         facts=[
@@ -119,16 +118,11 @@ def _plane(states: Sequence[Sequence[float]]) -> Figure:
 def _said(found: FixedPoints) -> str:
     most = f"repeats with period {found.period}" if found.outcome == "period" else found.outcome
     words = {"chaos": "is chaotic", "undecided": "is undecided", "quasi-periodic": "is quasi-periodic"}
-    shares = ", ".join(f"{share:.0%} {what}" for what, share in found.shares.items())
-    return f"From most starts it {words.get(most, most)} ({shares} of {found.starts} starts, {found.steps} steps)."
-
-
-def _kind(period: int) -> str:
-    return "fixed point" if period == 1 else f"cycle of {period}"
-
-
-def _point(numbers: Sequence[float]) -> str:
-    return f"({', '.join(f'{number:.4g}' for number in numbers)})"
+    shares = ", ".join(f"{what} {share:.0%}" for what, share in found.shares.items())
+    of = f"{found.starts} starts, {found.steps} steps"
+    if len(found.shares) == 1:
+        return f"From every start it {words.get(most, most)} ({of})."
+    return f"From most starts it {words.get(most, most)} ({of}: {shares})."
 
 
 PART = Part(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from theodolite.instruments.gradient.shown import degrees_figure
 from theodolite.instruments.gradient.signal import LOSSES, Signal, signal
 from theodolite.instruments.gradient.target_signal import target_signal
 from theodolite.nets.load import blueprint
-from theodolite.report.figure import Figure, Panel, Series
 from theodolite.report.table import Column, Table
 from theodolite.serving.figures import drawn
 from theodolite.serving.parts.part import Part
@@ -36,7 +36,7 @@ def answer(net: str, width: int, depth: int, bits: int, loss: str) -> Shown:
             ("bound of Theorem 1", f"{found.bound:.3g}"),
             ("how", f"exact over all {2**bits:,} inputs and parities, at one draw of the weights"),
         ],
-        drawings=drawn(_figure(found)),
+        drawings=drawn(degrees_figure(found.by_degree)),
         tables=[Table("Signal of a parity by the number of its bits", _COLUMNS, rows)],
         data=found.to_json(),
     )
@@ -68,14 +68,6 @@ def _said(found: Signal) -> str:
     if ratio > _BEYOND:
         return f"The gradient says over a million times more of one bit than of the parity of all {found.bits}."
     return f"The gradient says {ratio:,.0f} times more of one bit than of the parity of all {found.bits}."
-
-
-def _figure(found: Signal) -> Figure:
-    assert found.by_degree is not None
-    degrees = list(range(len(found.by_degree)))
-    values = [value if value > 0 else None for value in found.by_degree]
-    alt = "Mean signal of parities over the number of their bits, on a logarithmic axis"
-    return Figure("", alt, "bits of the parity", "signal", [Panel("", [Series("signal", degrees, values)])], log_y=True)
 
 
 PART = Part(

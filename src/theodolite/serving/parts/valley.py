@@ -30,7 +30,9 @@ def part(folder: Folder, stores: Stores) -> Part:
         found: dict[str, list[Valley]] = {}
         for place in [place for place in places if place.store][:_LOOKED_AT]:
             try:
-                valleys = kept_valleys(stores.read(place.path).rows)
+                with stores.open(place.path) as store:
+                    texts = [one for one in store.conditions if one.config["task"] == "text"]
+                    valleys = kept_valleys(row for _, row in store.rows(texts))
             except TheodoliteError:  # a store that cannot be read says so among the runs
                 continue
             if valleys:
@@ -81,5 +83,5 @@ def _archived() -> Table:
         }
         for one in study.sizes
     ]
-    caption = f"Decoders on {study.text}, {study.tokens_per_parameter} tokens a parameter; kept with the package."
+    caption = f"Decoders on {study.text}, {study.tokens:,} tokens each; kept with the package."
     return Table("What our own trainings showed", _COLUMNS, rows, caption)

@@ -110,18 +110,22 @@ function tabled({ title, caption, columns, rows }, ids = null, chosen = () => {}
     element("th", { scope: "col", className: kind(column), textContent: column.label, title: column.note }),
   );
   const lines = rows.map((row, place) => {
-    const cells = row.map((text, at) => element("td", { className: kind(columns[at]), textContent: text }));
+    const cells = row.map((text, at) => {
+      const cell = element("td", { className: kind(columns[at]), textContent: text });
+      cell.dataset.name = columns[at].label;
+      return cell;
+    });
     const line = element("tr", {}, ...cells);
     if (ids) {
       const label = `compare ${row.slice(0, 3).join(" ")}`;
       const box = element("input", { type: "checkbox", value: ids[place], ariaLabel: label });
       box.addEventListener("change", () => chosen(box));
-      line.prepend(element("td", {}, box));
+      line.prepend(element("td", { className: "box" }, box));
     }
     return line;
   });
   if (ids) head.unshift(element("th", { scope: "col", textContent: "two" , title: "choose two lines to compare them" }));
-  const table = element("table", {}, element("caption", { textContent: title }));
+  const table = element("table", { className: columns.length > 6 ? "many" : "" }, element("caption", { textContent: title }));
   table.append(element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...lines));
   const parts = [element("div", { className: "framed", tabIndex: 0, role: "region", ariaLabel: title }, table)];
   if (caption) parts.push(element("p", { className: "soft", textContent: caption }));
@@ -307,6 +311,7 @@ function openStore(path) {
   byId("compared").hidden = true;
   byId("listing-title").textContent = path === "." ? "This folder itself" : path;
   list();
+  byId("listing").scrollIntoView();
 }
 
 function openReport(path) {
@@ -326,6 +331,7 @@ function openReport(path) {
     return box;
   });
   byId("reports").replaceChildren(...frames);
+  if (runs.reports.includes(path)) byId("reports").scrollIntoView();
 }
 
 const listing = asker(byId("lines"), ({ content, tag }) => {

@@ -143,7 +143,7 @@ def _of_series(name: str, series: Any) -> Column:
 
 def of_values(name: str, values: np.ndarray) -> Column:
     if values.dtype.kind in "biuf":
-        return Column(name, values.astype(np.float64))
+        return Column(name, values.astype(np.float64, copy=False))
     if values.dtype.kind in "mM":
         since = values.astype("datetime64[us]") if values.dtype.kind == "M" else values.astype("timedelta64[us]")
         days = np.where(np.isnat(since), np.nan, since.astype(np.int64) / 86_400e6)

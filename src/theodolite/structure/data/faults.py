@@ -84,10 +84,11 @@ def _fault(column: Column, where: Callable[[int], str], gaps: bool = False) -> s
     """What keeps a column from being used, as it follows “has”; empty where nothing does. It may have `gaps`."""
     if column.text is not None:
         return f"text such as {column.text[:24]!r} in {where(column.place)} among numbers"
-    bad = np.flatnonzero(~(np.abs(column.numbers) <= _LARGEST) & ~(np.isnan(column.numbers) & gaps))
+    numbers = np.ascontiguousarray(column.numbers)  # a column of a large array is read once
+    bad = np.flatnonzero(~(np.abs(numbers) <= _LARGEST) & ~(np.isnan(numbers) & gaps))
     if not len(bad):
         return ""
-    value = column.numbers[bad[0]]
+    value = numbers[bad[0]]
     kind = "no value" if np.isnan(value) else "an infinite value" if np.isinf(value) else f"{value:g}"
     more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
     return f"{kind} in {where(int(bad[0]))}{more}"

@@ -22,6 +22,7 @@ LEAST_ROWS = 50  # a fifth of them is held out for the test, a part of the rest 
 _NAMED = 5  # columns at fault that a sentence names
 _FINEST = 1e-30  # spread of a column: float32 stays in range
 _TOGETHER = 0.99  # correlation of two columns that deserves a note
+_FEW = 8  # rows
 _COPIED = 1e-12  # of the variance: what is left of a column beside a linear function of another
 
 
@@ -68,15 +69,17 @@ def read_table(
     drop: Sequence[str] = (),
     categories: Sequence[str] = (),
     header: bool = True,
+    draw: Callable[[int], NDArray[np.int64] | None] | None = None,
 ) -> Table:
     """`data` is a path (.csv, .tsv or .parquet, the first two also .gz), a data frame, a pair (x, y) or a 2-D array.
 
     `variables` names the columns of arrays; `drop` leaves columns out; `categories` are columns whose numbers are
-    names; without a `header` in a file its columns are called x1, x2, … Constant columns, linear functions of a single
+    names; without a `header` in a file its columns are called x1, x2, … `draw` says, of so many rows, which to keep
+    (None: all); what cannot be used is looked for in all of them. Constant columns, linear functions of a single
     earlier one, and categories that nearly every row has for itself, are left out with a note.
     """
     columns, target, where = _columns(data, target, variables, header)
-    return _table(columns, target, drop, categories, where)
+    return _table(columns, target, drop, categories, where, draw or (lambda count: None))
 
 
 def read_columns(data: Any, *, names: Sequence[str] | None = None, header: bool = True) -> list[Column]:
@@ -104,6 +107,7 @@ def _table(
     drop: Sequence[str],
     categories: Sequence[str],
     where: Callable[[int], str],
+    draw: Callable[[int], NDArray[np.int64] | None],
 ) -> Table:
     names = [column.name for column in columns]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -128,6 +132,11 @@ def _table(
         raise BadInput(f"{len(y)} rows are too few to hold some out for a test: give at least {LEAST_ROWS}")
     if np.ptp(y) == 0:
         raise BadInput(f"the target '{wanted}' is {y[0]:g} in every row: there is nothing to explain")
+    if (drawn := draw(len(y))) is not None:
+        notes += (f"{len(drawn):,} of {len(y):,} rows were drawn; ask for more with --rows (rows= in Python).",)
+        y, by_name = y[drawn], {name: column.take(drawn) for name, column in by_name.items()}
+        if np.ptp(y) == 0:
+            raise BadInput(f"the target '{wanted}' is {y[0]:g} in all {len(y):,} rows drawn: ask for more with --rows")
     numeric = [column for column in by_name.values() if column.kind != "category"]
     leak = next((column.name for column in numeric if np.array_equal(column.numbers, y)), None)
     if leak is not None:
@@ -219,17 +228,23 @@ def _inseparable(x: Array, variables: Sequence[str]) -> tuple[str, ...]:
 def _is_linear(a: Array, b: Array) -> bool:
     """Whether b is α + βa, up to rounding, by the line through the ends of a; neither is constant. What has gaps is
     a function only of an exact copy."""
+    few = slice(_FEW)  # most pairs of columns are told apart by a few rows
+    if np.isnan(a[few]).any() or np.isnan(b[few]).any():
+        return np.array_equal(a, b, equal_nan=True)
+    if not _on_a_line(a[few], b[few]):
+        return False
     if np.array_equal(a, b, equal_nan=True):
         return True
-    if np.isnan(a).any() or np.isnan(b).any():
-        return False
+    return not (np.isnan(a).any() or np.isnan(b).any()) and _on_a_line(a, b)
+
+
+def _on_a_line(a: Array, b: Array) -> bool:
     ends = [int(np.argmin(a)), int(np.argmax(a))]
+    if a[ends[0]] == a[ends[1]]:
+        return True  # nothing is seen
     slope = (b[ends[1]] - b[ends[0]]) / (a[ends[1]] - a[ends[0]])
-    allowed = _COPIED * np.var(b)
-    few, every = slice(8), slice(None)  # most pairs of columns are told apart by a few rows
-    return all(
-        np.mean((b[rows] - b[ends[0]] - slope * (a[rows] - a[ends[0]])) ** 2) <= allowed for rows in (few, every)
-    )
+    size = max(float(np.var(b)), _FINEST * _FINEST) + np.finfo(np.float64).eps * float(np.max(np.abs(b))) ** 2
+    return float(np.mean((b - b[ends[0]] - slope * (a - a[ends[0]])) ** 2)) <= _COPIED * size
 
 
 def _check_spread(what: str, numbers: Array) -> None:

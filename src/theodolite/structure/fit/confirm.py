@@ -33,7 +33,8 @@ class Trial:
     """A candidate beside the dense network: mean squared error over the target's variance on rows its networks did not
     see, and the ratio of this to dense's, with a bootstrap interval of 90 % and the share `p` of resamples in which the
     graph was no better. `screened`: left out after a quick fit, which the figures are of. `rows_enough`: about how many
-    rows would show that the graph is better, were the errors as they are; None where they are no lower than dense's."""
+    rows would show that the graph is better, were the errors as they are; None where they are no lower than dense's.
+    `told`: the rows that its networks could tell, where steps leave some open; None: all."""
 
     found: Found
     fitted: Fitted = field(repr=False)
@@ -44,6 +45,7 @@ class Trial:
     preferred: bool
     screened: bool = False
     rows_enough: int | None = None
+    told: NDArray[np.bool_] | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -132,7 +134,7 @@ def confirm(
         quick.sort(key=lambda pair: pair[1].validation_error)
         proposed = [found for found, _ in quick[:FINALISTS]]
     fold = drawn_folds(len(rows), work, generator) if fold is None else fold
-    matched = min((network_size(found.graph, work.width) for found in proposed), default=0)
+    matched = max((network_size(found.graph, work.width) for found in proposed), default=0)
     before = {} if known is None else known
     dense_kind, dense = jobs.dense(whole, work, matched, fold, before.get(whole))
     guide = guide or dense.guide()
@@ -146,18 +148,42 @@ def confirm(
         again = jobs.fit(fits[best].graph, once, "candidate", fold=fold, **wider)
         fits[best] = min(fits[best], again, key=lambda fitted: fitted.validation_error)
 
-    left_out = quick[FINALISTS:]
-    all_fits = (dense, *fits, *(fitted for _, fitted in left_out))
-    losses = np.stack([_losses(f, targets) for f in all_fits] + [(targets - targets.mean()) ** 2], axis=1)
+    return compared(
+        list(zip(proposed, fits, strict=True)),
+        dense,
+        targets,
+        generator,
+        dense_kind=dense_kind,
+        began=began,
+        left_out=quick[FINALISTS:],
+    )
+
+
+def compared(
+    fits: Sequence[tuple[Found, Fitted]],
+    dense: Fitted,
+    targets: Array,
+    generator: np.random.Generator,
+    *,
+    dense_kind: str,
+    began: float,
+    left_out: Sequence[tuple[Found, Fitted]] = (),
+) -> Confirmation:
+    """Networks of graphs beside a dense one, on rows that none has seen; those left out after a quick fit cannot be
+    chosen."""
+    every = [*fits, *left_out]
+    losses = [_losses(f, targets) for f in (dense, *(fitted for _, fitted in every))]
+    losses = np.stack([*losses, (targets - targets.mean()) ** 2], axis=1)
     means = resampled_means(losses, generator, RESAMPLES)
     means, of_mean = means[:, :-1], means[:, -1]
     p = (1 + (means[:, 1:] >= means[:, :1]).sum(0)) / (1 + len(means))
     preferred = holm(p[: len(fits)].tolist())
     trials = []
-    for place, (found, fitted) in enumerate([*zip(proposed, fits, strict=True), *left_out]):
+    for place, (found, fitted) in enumerate(every):
         ratios = means[:, place + 1] / np.maximum(means[:, 0], 1e-300)
         screened = place >= len(fits)
-        level = complexity(found.graph) < complexity(whole) and _no_worse(means[:, place + 1], means[:, 0], of_mean)
+        simpler = complexity(found.graph) < complexity(dense.graph)
+        level = simpler and _no_worse(means[:, place + 1], means[:, 0], of_mean)
         predicts = float(np.mean(means[:, place + 1] >= of_mean)) <= LEVEL
         trials.append(
             Trial(
@@ -171,7 +197,6 @@ def confirm(
             )
         )
     chosen = _choose(trials, means)
-    taken = time.monotonic() - began
     return Confirmation(
         chosen=None if chosen is None else chosen.found,
         model=dense if chosen is None else chosen.fitted,
@@ -179,7 +204,7 @@ def confirm(
         dense_kind=dense_kind,
         trials=tuple(trials),
         reason=reason_of(chosen, trials, dense),
-        seconds=taken,
+        seconds=time.monotonic() - began,
     )
 
 

@@ -41,7 +41,7 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(3, 2, 50, 12, 1e10, 6, None),
+    "quick": Effort(3, 3, 50, 30, 1e10, 8, None),
     "standard": Effort(4, 3, 400, 80, 1.5e11, 8, 24, 4),
     "thorough": Effort(5, 4, 1500, 200, 2e12, 12, 48, 6),
 }

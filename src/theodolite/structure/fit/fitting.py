@@ -78,7 +78,7 @@ class Fitted:
         rows = np.asarray(x, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self.centre):
             raise BadInput(f"rows of {len(self.centre)} variables are needed, not an array of shape {rows.shape}")
-        net = _shape(self.graph, self.width, self.depth, self.activation)
+        net = network_shape(self.graph, self.width, self.depth, self.activation)
         scaled = torch.from_numpy((rows - self.centre) / self.scale)
         shares = torch.from_numpy(self.shares)
         with torch.no_grad():
@@ -237,21 +237,33 @@ def fit(
         others, again = trained(stuck, work.restarts, False)
         members[stuck] = torch.where((again < errors[stuck])[:, None], others, members[stuck])
         errors[stuck] = torch.minimum(again, errors[stuck])
-    weights = weighted(range(folds))
+    return assembled((graph, width, depth, activation), members, rows, targets, given)
+
+
+def assembled(
+    shape: tuple[CompositionalGraph, int, int, str], members: Tensor, x: Array, y: Array, fold: NDArray[np.int64]
+) -> Fitted:
+    """Networks of a graph, width, depth and activation, one for every fold of the rows, and what they say of it."""
+    centre, scale = x.mean(0), _scales(x)
+    offset, spread = float(y.mean()), float(y.std())
+    inputs, wanted = torch.from_numpy((x - centre) / scale), torch.from_numpy((y - offset) / spread)
+    weights = (torch.from_numpy(fold)[None, :] != torch.arange(len(members))[:, None]).double()
+    net = network_shape(*shape)
+    errors = _judged(net, members, inputs, wanted, weights)
     with torch.no_grad():
         unseen = (values(net, members, inputs) * (1 - weights)).sum(0)
     shares = errors.clamp(min=1e-300) ** -2.0
     shares = torch.nan_to_num(shares / shares.max(), nan=0.0)
     held_out = offset + spread * unseen.numpy()
     return Fitted(
-        *(graph, width, depth, activation),
+        *shape,
         members=members.numpy(),
         shares=(shares / shares.sum()).numpy(),
         centre=centre,
         scale=scale,
         offset=offset,
         spread=spread,
-        validation_error=float(np.mean((held_out - targets) ** 2) / spread**2),
+        validation_error=float(np.mean((held_out - y) ** 2) / spread**2),
         held_out=held_out,
     )
 
@@ -278,7 +290,7 @@ def drawn_folds(rows: int, effort: Effort, generator: np.random.Generator) -> ND
 
 def network_size(graph: CompositionalGraph, width: int, depth: int = 1) -> int:
     """The number of parameters of one network."""
-    return _shape(graph, width, depth, "tanh").parameters
+    return network_shape(graph, width, depth, "tanh").parameters
 
 
 def _network(graph: CompositionalGraph, width: int, depth: int, activation: str) -> CompositionalNet:
@@ -288,7 +300,7 @@ def _network(graph: CompositionalGraph, width: int, depth: int, activation: str)
 
 
 @lru_cache(maxsize=64)
-def _shape(graph: CompositionalGraph, width: int, depth: int, activation: str) -> Stacked:
+def network_shape(graph: CompositionalGraph, width: int, depth: int, activation: str) -> Stacked:
     """For networks whose weights are given: what a network is drawn with costs more than a prediction."""
     return Stacked(_network(graph, width, depth, activation))
 

@@ -63,10 +63,12 @@ def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Gener
     preferred = sorted((t for t in fits if t.preferred), key=lambda t: (t.found is not asked.chosen, t.error))
     for trial in preferred:
         assert trial.fitted.held_out is not None
+        told = np.ones(len(y), dtype=bool) if trial.told is None else trial.told
+        unseen = (trial.fitted.held_out[told], asked.dense.held_out[told])
         found = (
             Doubt(f"the dense network's error on rows held out is {1 / trial.ratio:.3g} times that of the best graph")
             if trial.error > asked.dense.validation_error
-            else doubt(trial.found.graph, x, y, trial.fitted.held_out, asked.dense.held_out, generator)
+            else doubt(trial.found.graph, x[told], y[told], *unseen, generator)
         )
         if found is None:
             reason = reason_of(trial, asked.trials, asked.dense)

@@ -16,14 +16,17 @@ from theodolite.graphs.graph import CompositionalGraph, Kind
 from theodolite.statistics.paired import LEVEL, above_zero
 from theodolite.structure.data.source import Array, Hurried, OutOfTime
 from theodolite.structure.result import Found
-from theodolite.structure.search.nesting import find_modules, turns
+from theodolite.structure.search.directions import hidden_sums
+from theodolite.structure.search.factors import find_factors
+from theodolite.structure.search.nesting import Turns, find_modules, turns
 from theodolite.structure.search.search import search
 from theodolite.structure.search.summands import Group, find_summands, summands_confidence, summands_graph
 from theodolite.structure.surrogate.effects import Effect, HeldOut, Set
 from theodolite.structure.surrogate.evidence import gather
 from theodolite.structure.surrogate.surrogate import MEMBERS, SurrogateSource, fit_surrogate
 
-MOST = 6  # candidates
+MOST = 8  # candidates
+ASKED = 2_000  # rows at which trees are asked, which takes long
 SURE, TOGETHER = "pairs that interact beyond chance", "all variables together"
 NESTED = (SURE, TOGETHER)  # the readings in whose terms modules are looked for
 log = logging.getLogger(__name__)
@@ -68,8 +71,10 @@ class Interactions:
         return {(name[i], name[j]): self.effects[i, j].z for i, j in combinations(range(self.count), 2)}
 
 
-def measure_interactions(source: SurrogateSource, generator: np.random.Generator) -> Interactions:
-    held_out = HeldOut(source, generator)
+def measure_interactions(
+    source: SurrogateSource, generator: np.random.Generator, redraws: int = 4, rows: int | None = None
+) -> Interactions:
+    held_out = HeldOut(source, generator, redraws, rows)
     everything = range(len(source.variables))
     sets: list[Set] = [*((index,) for index in everything), *combinations(everything, 2)]
     return Interactions(source, held_out, held_out.effects(sets))
@@ -132,6 +137,21 @@ def propose_from(
     return found[:MOST]
 
 
+def propose_sums(source: SurrogateSource, generator: np.random.Generator) -> list[Found]:
+    """Sums of terms that a surrogate without gradients shows, as trees are: interactions alone tell them."""
+    if not predicts(source):
+        return []
+    interactions = measure_interactions(source, generator, redraws=2, rows=ASKED)
+    used = interactions.used(LEVEL)
+    readings = _readings(interactions, used) if used else []
+    found: list[Found] = []
+    for _, note, terms in sorted(readings, key=lambda reading: reading[0]):
+        made = _found(interactions, terms, "sum", [], note)
+        if all(made.graph.nodes != other.graph.nodes for other in found):
+            found.append(made)
+    return found
+
+
 def one_sign(targets: Array) -> bool:
     return bool(len(targets)) and bool(np.all(targets > 0) or np.all(targets < 0))
 
@@ -163,7 +183,20 @@ def _candidates(
             for level, modules in enumerate(find_modules(turned, terms)):
                 add(place + level // 2, terms, modules, f"{note}, with modules inside")
         add(place + 1, terms, [], note)
+    if kind == "sum":
+        found += _others(interactions, turned, used, generator)
     return found
+
+
+def _others(
+    interactions: Interactions, turned: Turns, used: list[int], generator: np.random.Generator
+) -> list[tuple[tuple[int, int], Found]]:
+    """What interactions and modules do not show: functions of sums over all variables, and factors."""
+    source = interactions.source
+    graphs = dict.fromkeys(hidden_sums(source, turned, used, generator), "a function of sums")
+    for factors in find_factors(source, used, generator):
+        graphs[summands_graph(source.variables, factors, "product")] = "factors of their own"
+    return [((0, 0), _told(interactions, graph, f"first proposed as {note}")) for graph, note in graphs.items()]
 
 
 def _searched(interactions: Interactions, generator: np.random.Generator, until: float | None) -> Found | None:
@@ -218,8 +251,11 @@ def _strongest(interactions: Interactions, pairs: list[tuple[int, int]]) -> list
 
 def _found(interactions: Interactions, terms: list[Group], kind: Kind, modules: list[Group], note: str) -> Found:
     graph = summands_graph(interactions.source.variables, terms, kind, modules)
+    return _told(interactions, graph, f"first proposed as a {kind}: {note}")
+
+
+def _told(interactions: Interactions, graph: CompositionalGraph, note: str) -> Found:
     explained = (
         f"a first network or process explains {interactions.source.r2:.4%} of the variance of rows it has not seen"
     )
-    notes = (f"first proposed as a {kind}: {note}", explained)
-    return Found(graph, interactions.edges(graph), interactions.scores(), notes)
+    return Found(graph, interactions.edges(graph), interactions.scores(), (note, explained))

@@ -8,6 +8,7 @@ whoever reads the same text holds out the same part of it, wherever it lies.
 from __future__ import annotations
 
 import hashlib
+import os
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,8 +46,7 @@ def read_corpus(where: str) -> Corpus:
 
 def files_of(where: str) -> list[Path]:
     if where == PYTHON:
-        root = Path(sysconfig.get_path("stdlib"))
-        return [path for path in sorted(root.rglob("*.py")) if not _APART & set(path.relative_to(root).parts)]
+        return sorted(_library(Path(sysconfig.get_path("stdlib"))))
     root = Path(where)
     try:
         if root.is_dir():
@@ -57,6 +57,12 @@ def files_of(where: str) -> list[Path]:
     except OSError as error:
         raise BadInput(f"the text '{where}' cannot be read ({error.strerror}): give a file or a folder") from error
     raise BadInput(f"there is no file or folder '{where}': give the text's place, or '{PYTHON}' for Python's library")
+
+
+def _library(root: Path) -> Iterator[Path]:
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if name not in _APART]  # nor entered: what is installed there is large
+        yield from (Path(folder, name) for name in names if name.endswith(".py"))
 
 
 @lru_cache(maxsize=4)

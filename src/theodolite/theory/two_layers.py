@@ -1,0 +1,81 @@
+"""Where the cap of the heads is proven to be the rank of two attention layers, with at least d tokens a side.
+
+The theorem and its proof: docs/exact-rank.md, "Two layers of many heads". For a width of heads that divides d it leaves
+open d < H < 2d heads of one entry, and nothing else; for other widths many numbers of heads. What it leaves open up to
+d = `CERTIFIED` has a certificate for each shape, benchmarks/certificates/two-layers.jsonl; heads of one entry up to
+d = `COMPUTED` have four ranks modulo a prime that prove it, benchmarks/two_layer_maps.py.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from theodolite.errors import OutsideDomain
+from theodolite.theory.domain import whole
+from theodolite.theory.heads import heads_that_see_all
+
+CERTIFIED = 10  # the widest d of which every shape has a proof
+COMPUTED = 16  # the same for heads of one entry
+FORMS_CHECKED = 24  # where d_a does not divide d, the number of forms K is known up to this d, by computation
+_SMALLEST = 7  # the third part needs room for 2d different entries of S in two rows
+
+
+def law_proven(width: int, heads: int, attention_width: int) -> Literal["theorem", "certificate", "computation"] | None:
+    """What proves that the rank at depth 2 is the cap of the heads; None where that is a conjecture."""
+    inner = min(whole("attention_width", attention_width), whole("width", width))
+    if whole("heads", heads) * inner < width:
+        raise OutsideDomain(
+            f"heads × attention_width = {heads * inner} is outside the domain: the law needs at least the width {width}"
+        )
+    # Heads contain narrower ones, whose cap is the same if these already see all.
+    contained = [n for n in range(1, inner) if heads >= heads_that_see_all(width, n)]
+    if any(_theorem(width, heads, n) for n in (inner, *contained)):
+        return "theorem"
+    if width <= CERTIFIED:
+        return "certificate"
+    return "computation" if inner == 1 and width <= COMPUTED else None
+
+
+def _theorem(width: int, heads: int, inner: int) -> bool:
+    if heads >= (-(-width // inner)) ** 2:  # they contain one head of full width
+        return True
+    heads = min(heads, heads_that_see_all(width, inner))  # more have the same cap
+    parts = third_part_proven(width, heads, inner) and second_part_proven(width, heads, inner)
+    return width >= _SMALLEST and parts
+
+
+def third_part_proven(width: int, heads: int, inner: int) -> bool:
+    """The part of degree 3 in S_B: F has two rows of different entries, or heads of one entry make exactly one."""
+    return inner > 1 or heads == width or heads >= 2 * width
+
+
+def second_part_proven(width: int, heads: int, inner: int) -> bool:
+    """The part of degree 2: `rows` of F hold all forms, of which `full` are independent of each other.
+
+    Each of the rows needs a symmetric full × full matrix of its own: q vectors v of the second layer make
+    q·full − binom(q, 2) of them. If heads lie side by side, skew matrices serve too.
+    """
+    if 2 * inner >= width:
+        return True
+    if width % inner and width > FORMS_CHECKED:
+        return False
+    blocks, least = -(-width // inner), width // -(-width // inner)
+    rows = inner * -(-heads // (width // inner))
+    if rows > width:
+        return False
+    for layers in range(1, (blocks - 1) // 2 + 1):
+        full = layers * least
+        if layers * blocks > heads or (inner == 1 and 2 * layers + 2 > blocks):
+            break
+        vectors = min(full, heads // -(-full // inner))
+        if rows <= vectors * full - math.comb(vectors, 2):
+            return True
+    return width % inner == 0 and _skew_rows_suffice(width, heads, inner, rows)
+
+
+def _skew_rows_suffice(width: int, heads: int, inner: int, rows: int) -> bool:
+    """d_a ≥ 2 rows over blocks of d_a columns, and as many scaled copies of them: d_a² matrices."""
+    skew = max(0, rows - inner * (inner + 1) // 2)
+    vectors = inner + min(inner, 2 * skew)
+    return inner > 1 and rows <= inner**2 and rows + inner <= width and vectors <= heads
