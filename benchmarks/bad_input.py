@@ -1,8 +1,10 @@
-"""Bad input for every command and option: python benchmarks/bad_input.py [--cases 600] [--files 600] [--seed 0].
+"""Bad input for every command, option and address: python benchmarks/bad_input.py [--cases 600] [--files 600]
+[--requests 600] [--seed 0].
 
 Every option and argument of every command is given values that nobody means (not a number, infinite, negative, huge,
 empty, letters of other scripts, brackets, paths out of the folder, …), in a call that is fine otherwise; what is drawn
-follows from the seed. Then every command that reads a file is given those of bad_files.py. A case ends well if it exits
+follows from the seed. Then every command that reads a file is given those of bad_files.py, and every address of the
+page the requests of bad_requests.py. A case ends well if it exits
 with 0, 1 or 2, or is still at work after some seconds and stops when it is asked to; a traceback, an internal error or
 a file whose content was run is a fault, and is printed with the call that shows it.
 """
@@ -31,12 +33,14 @@ import torch
 import typer.main
 
 from bad_files import RAN, READERS, make_files
+from bad_requests import requested
 from theodolite.cli.main import app, run
 from timing import hardware
 
 SECONDS = 4  # of processor time that a case may work
 SEVERAL = "refused in several lines"  # counted besides
 PATIENCE = 60  # seconds by the clock
+AT_REST = 5  # seconds that a server is left alone
 MEMORY = 12 << 30  # bytes of addresses
 FINE = {
     "survey": ["survey", "mlp", "--only", "sensitivity", "--alone", "--out", "s"],
@@ -54,6 +58,7 @@ FINE = {
     "compare": ["compare", "mlp", "mlp", "--out", "l"],
     "fixed-points": ["fixed-points", "tanh", "--size", "4"],
     "reproduce": ["reproduce", "chomsky", "--kept", "--out", "r"],
+    "serve": ["serve", "--out", "l", "--port", "0"],
     "new": ["new", "net", "Mine", "--out", "n"],
     "nets": ["nets"],
     "tasks": ["tasks"],
@@ -67,7 +72,7 @@ WORDS = ["", " ", "nan", "☃", "a" * 20_000, "[", "{}", "[" * 20_000, "x=1", "a
 WORDS += ["../../../etc/passwd", "/", "file.py:Name", "missing.csv", "table.csv", ".", "[red]x[/red]", "%s", "'\";"]
 
 
-def cases(generator: random.Random) -> Iterator[list[str]]:
+def cases(generator: random.Random, only: str | None = None) -> Iterator[list[str]]:
     """Endless: a command, one of its options, a value."""
     commands: Any = typer.main.get_command(app)
     named = dict(commands.commands)
@@ -75,7 +80,7 @@ def cases(generator: random.Random) -> Iterator[list[str]]:
     options = [
         (name, parameter)
         for name, command in named.items()
-        if name in FINE
+        if name in FINE and only in (None, name)
         for parameter in command.params
         if not getattr(parameter, "is_flag", False)
     ]
@@ -116,6 +121,7 @@ def prepare(folder: Path) -> None:
 
 def ended(call: list[str], seconds: float = 60) -> dict[str, Any]:
     """The call in a process of its own, forked after everything is imported; `seconds` are the processor's."""
+    patience = AT_REST if call[0] == "serve" else PATIENCE
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -136,7 +142,7 @@ def ended(call: list[str], seconds: float = 60) -> dict[str, Any]:
         os.write(writing, json.dumps({"code": code, "said": err.getvalue()[:7000]}).encode())
         os._exit(0)
     os.close(writing)
-    deadline, stopped = time.monotonic() + PATIENCE, False
+    deadline, stopped = time.monotonic() + patience, False
     while os.waitpid(child, os.WNOHANG)[0] == 0:
         if time.monotonic() > deadline or (not stopped and worked(child) > seconds):
             os.kill(child, signal.SIGKILL if stopped else signal.SIGINT)
@@ -179,6 +185,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=600, help="values of options")
     parser.add_argument("--files", type=int, default=600, help="files")
+    parser.add_argument("--requests", type=int, default=600, help="requests to the page")
+    parser.add_argument("--command", choices=FINE, help="values of this command's options only")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=600.0, help="no case begins later")
     parser.add_argument("--out", type=Path, help="a JSON file for the counts")
@@ -190,7 +198,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
         names = make_files(Path(folder))
-        drawn = [("options", call) for call in itertools.islice(cases(generator), options.cases)]
+        drawn = [("options", call) for call in itertools.islice(cases(generator, options.command), options.cases)]
         drawn += [("files", call) for call in itertools.islice(file_cases(names, generator), options.files)]
         generator.shuffle(drawn)
         last = time.monotonic() + 60 * options.minutes
@@ -211,6 +219,8 @@ def main() -> None:
             if said == "at work until stopped":
                 print(f"{shown(call)}\n    at work until stopped", flush=True)
         os.chdir("/")
+    for route, ended_there in requested(options.requests, options.seed, print).items() if options.requests else ():
+        counts[f"requests {route}"] = ended_there
     print({kind: dict(ended) for kind, ended in counts.items()})
     cases_run = sum(number for ended in counts.values() for word, number in ended.items() if word != SEVERAL)
     if file is not None:

@@ -4,6 +4,7 @@
     python benchmarks/certificates.py --largest 12000 --device cuda       the rest
     python benchmarks/certificates.py --growth                            premises of the theorem on growth
     python benchmarks/certificates.py --grouped                           shared keys and values, and latent ones
+    python benchmarks/certificates.py --law                               two layers, where no theorem has the rank
 
 A row of the table of ranks becomes a certificate part by part, which is verified before it is written; what is in the
 file is kept and not made again. `--list` says what is missing. `theodolite verify benchmarks/certificates` checks all.
@@ -15,7 +16,7 @@ import argparse
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,14 @@ from theodolite.instruments.rank.document import read
 from theodolite.instruments.rank.separation import separation_rank
 from theodolite.measurement import canonical
 from theodolite.theory.attention_growth import base_depth
-from theodolite.theory.heads import heads_cap
+from theodolite.theory.attention_rank import graded_cap
+from theodolite.theory.heads import heads_cap, heads_that_see_all
+from theodolite.theory.two_layers import CERTIFIED, law_proven
 
 HERE = Path(__file__).parent
 TABLE = HERE / "results" / "exact-rank-nvidia-h200-2026-11-15.json"
 RANKS, GROWTH = HERE / "certificates" / "exact-rank.jsonl", HERE / "certificates" / "growth.jsonl"
+LAW = HERE / "certificates" / "two-layers.jsonl"
 TRIES = 3  # draws; modulo p near 2²³ the first is regular but for a chance of about 2·degree·rank/p
 OWN_NET, OWN = HERE / "grouped_attention.py", HERE / "grouped-attention.jsonl"
 
@@ -65,6 +69,16 @@ def table() -> Iterator[tuple[Shape, list[tuple[int, int]]]]:
     yield from sorted(found, key=lambda one: sum(rank**2 for _, rank in one[1]) * 9 ** one[0]["depth"])
 
 
+def law_shapes() -> Iterator[tuple[Shape, list[tuple[int, int]]]]:
+    """Two layers with H·d_a ≥ d whose rank no theorem has, with their caps; more heads have the last one's cap."""
+    for width in range(2, CERTIFIED + 1):
+        for inner in range(1, width):
+            for heads in range(-(-width // inner), heads_that_see_all(width, inner) + 1):
+                if law_proven(width, heads, inner) == "certificate":
+                    shape = {"depth": 2, "width": width, "heads": heads, "attention_width": inner}
+                    yield shape, list(enumerate(graded_cap(2, width, heads, inner)))
+
+
 def header_of(shape: Shape, parts: list[tuple[int, int]], repeat: int = 0) -> dict[str, Any]:
     renamed = {("features" if name == "embedding_rank" else name): value for name, value in shape.items()}
     return graded_certificate([part for part in parts if part[1]], **renamed, repeat=repeat)
@@ -75,10 +89,13 @@ def named(document: dict[str, Any]) -> str:
     return canonical({k: v for k, v in document["header"].items() if k not in ("prime", "repeat", "seed", "point")})
 
 
-def ranks(largest: int, seconds: float, device: str, only_list: bool) -> None:
+Shapes = Iterable[tuple[Shape, list[tuple[int, int]]]]
+
+
+def ranks(path: Path, shapes: Shapes, largest: int, seconds: float, device: str, only_list: bool) -> None:
     started = time.perf_counter()
-    known = {named(document) for document in read(RANKS)} if RANKS.exists() else set()
-    for shape, parts in table():
+    known = {named(document) for document in read(path)} if path.exists() else set()
+    for shape, parts in shapes:
         if named(header_of(shape, parts)) in known:
             continue
         most = max(rank for _, rank in parts)
@@ -95,7 +112,7 @@ def ranks(largest: int, seconds: float, device: str, only_list: bool) -> None:
             except CertificateRefused as error:
                 log.info("%s, draw %d: %s", shape, repeat, error)
                 continue
-            append(RANKS, document)
+            append(path, document)
             log.info("%s  ≥ %s%s  %.1f s", shape, found.lower_bound, ", exact" if found.exact else "", found.seconds)
             break
 
@@ -136,6 +153,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--grouped", action="store_true")
+    parser.add_argument("--law", action="store_true")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
@@ -144,7 +162,8 @@ def main() -> None:
     elif options.grouped:
         grouped()
     else:
-        ranks(options.largest, options.seconds, options.device, options.list)
+        path, shapes = (LAW, law_shapes()) if options.law else (RANKS, table())
+        ranks(path, shapes, options.largest, options.seconds, options.device, options.list)
 
 
 if __name__ == "__main__":

@@ -43,12 +43,17 @@ def measure(job: Job) -> Row:
         error, taken = timed(lambda: boosting_error(x, y, points, values, 0))
         return {**about, **taken, "error": error, "said": f"{error:.2e}"}
     from theodolite.structure.refine import settle
+    from theodolite.structure.stacking import stacked
 
     effort = "quick" if job.method == "theodolite quick" else "auto"
-    asked, taken = timed(lambda: settle(x, y, truth.variables, np.random.default_rng(0), effort=effort))
-    error, dense = (error_of(model.predict(points)) for model in (asked.model, asked.dense))
+    generator = np.random.default_rng(0)
+    asked, taken = timed(lambda: settle(x, y, truth.variables, generator, effort=effort))
+    stack, longer = timed(lambda: stacked(asked.model, asked.dense, x, y, generator))
+    taken = {name: value + longer[name] for name, value in taken.items()}
+    error, dense = (error_of(model.predict(points)) for model in (stack.returned, asked.dense))
     row = {**about, **taken, "abstained": asked.chosen is None, "error": error, "dense_error": dense}
     row |= {"reason": asked.reason, "held_out_error": asked.model.validation_error, "outcome": "abstained"}
+    row |= {"returned": stack.returned.kind, "network_error": error_of(asked.model.predict(points))}
     if asked.chosen is not None:
         own = next(trial.fitted for trial in asked.trials if trial.found is asked.chosen)
         found = judge(truth, asked.chosen.graph, error_of(own.predict(points)))

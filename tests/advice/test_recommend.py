@@ -10,7 +10,8 @@ from tests.each import each
 from theodolite.advice.advice import advise
 from theodolite.advice.bottlenecks import bottlenecks
 from theodolite.advice.catalogue import models
-from theodolite.advice.recommend import Family, alternatives, recommend
+from theodolite.advice.recommend import Family, alternatives, by_fit
+from theodolite.advice.result import Advice
 from theodolite.errors import BadInput
 from theodolite.theory.heads import heads_that_see_all
 from theodolite.theory.shapes import Fit, fitted_depth
@@ -25,7 +26,7 @@ def family(head_width=64, vocab=50257):
 @pytest.mark.parametrize("budget", [3 * 10**7, 1.3e9, 7 * 10**10])
 def test_the_fit_meets_the_budget_where_a_plain_solver_says(budget):
     """12·L·d² + V·d = N on the curve, by bisection over L."""
-    found = recommend(family(), int(budget), Fit())
+    found = by_fit(family(), int(budget), Fit())
     low, high = 0.0, 500.0
     for _ in range(100):
         middle = (low + high) / 2
@@ -35,7 +36,7 @@ def test_the_fit_meets_the_budget_where_a_plain_solver_says(budget):
 
 
 def test_without_a_vocabulary_it_is_the_published_depth_with_its_interval():
-    found = recommend(family(vocab=0), 10**9, Fit())
+    found = by_fit(family(vocab=0), 10**9, Fit())
     assert found.fitted_depth == pytest.approx(fitted_depth(10**9), rel=2e-3)
     assert found.depth_low <= 39 <= found.depth_high
     assert found.depth_high - found.depth_low <= 4
@@ -44,7 +45,7 @@ def test_without_a_vocabulary_it_is_the_published_depth_with_its_interval():
 def test_no_buildable_shape_in_the_interval_is_nearer():
     """Against every width that is a multiple of the head's and of 64, with the depth the budget pays."""
     budget = 1_300_000_000
-    found = recommend(family(), budget, Fit())
+    found = by_fit(family(), budget, Fit())
     assert found.depth_low <= found.shape.depth <= found.depth_high
     assert found.shape.params == pytest.approx(budget, rel=0.02)
 
@@ -60,10 +61,14 @@ def test_no_buildable_shape_in_the_interval_is_nearer():
     assert off(found.shape.depth) <= min(map(off, rivals)) + 0.02
 
 
+@pytest.fixture(scope="module")
+def advices() -> dict[str, Advice]:
+    return {model.name: advise(model.config) for model in models()}
+
+
 @each("model", models())
-def test_every_public_model_is_advised_its_own_size(model):
-    shape = model.shape
-    advice = advise(model.config)
+def test_every_public_model_is_advised_its_own_size(advices, model):
+    shape, advice = model.shape, advices[model.name]
     new, found = advice.advised.shape, advice.recommendation
     assert new.params == pytest.approx(shape.params, rel=0.05)
     group = shape.heads / shape.key_value_heads == new.heads / new.key_value_heads
@@ -83,8 +88,8 @@ def test_every_public_model_is_advised_its_own_size(model):
     assert advice.alternatives[-1].shape.depth >= 1.5 * new.depth
 
 
-def test_most_public_models_are_advised_their_size_within_a_percent():
-    off = [abs(advise(model.config).advised.shape.params / model.shape.params - 1) for model in models()]
+def test_most_public_models_are_advised_their_size_within_a_percent(advices):
+    off = [abs(advices[model.name].advised.shape.params / model.shape.params - 1) for model in models()]
     assert sum(share < 0.01 for share in off) / len(off) > 5 / 6
 
 
@@ -121,7 +126,7 @@ def test_a_shape_that_agrees_is_kept():
 
 def test_alternatives_spend_the_same_budget_shallow_to_deep():
     budget = 10**9
-    chosen = recommend(family(), budget, Fit()).shape
+    chosen = by_fit(family(), budget, Fit()).shape
     others = alternatives(family(), budget, chosen)
     depths = [shape.depth for shape in others]
     assert depths == sorted(set(depths))
@@ -133,4 +138,4 @@ def test_alternatives_spend_the_same_budget_shallow_to_deep():
 
 def test_a_budget_below_its_vocabulary_is_refused_with_what_to_do():
     with pytest.raises(BadInput, match="smaller vocabulary"):
-        recommend(family(), 10**5, Fit())
+        by_fit(family(), 10**5, Fit())

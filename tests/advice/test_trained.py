@@ -11,7 +11,7 @@ from theodolite.advice.advice import advise
 from theodolite.advice.trained import trained
 from theodolite.cli.views.advise_theory import theory
 
-ARCHIVE = Path(__file__).parents[2] / "benchmarks/results/scale-nvidia-h200-2026-11-16.json"
+ARCHIVE = Path(__file__).parents[2] / "benchmarks/results/scale-study-nvidia-h200-2026-11-16.json"
 
 
 def said(**given: object) -> str:
@@ -20,7 +20,7 @@ def said(**given: object) -> str:
 
 def test_the_shipped_figures_are_the_archived_ones():
     archived, shipped = json.loads(ARCHIVE.read_text("utf-8")), trained()
-    assert shipped.tokens_per_parameter == archived["about"]["tokens_per_parameter"]
+    assert {shipped.tokens} == {one["about"]["tokens"] for one in archived["sizes"]}
     assert [one.size for one in shipped.sizes] == [one["size"] for one in archived["sizes"]]
     for ours, theirs in zip(shipped.sizes, archived["sizes"], strict=True):
         losses = {point["depth"]: point["bits_per_byte"] for point in theirs["points"]}
@@ -35,13 +35,35 @@ def test_the_shipped_figures_are_the_archived_ones():
 
 def test_a_size_that_was_trained_is_told_with_its_interval():
     text = said(params="150k", vocab=256)
-    assert "decoders of 100k parameters" in text
-    assert "2 layers (95%: 2 to 3)" in text
-    assert "24 layers 21% worse" in text
-    assert "20 tokens a parameter" in text
+    assert "decoders of 120k parameters" in text
+    assert "3 layers (95%: 3 to 3; within 1% of that: 3, 4)" in text
+    assert "24 layers 10% worse" in text
+    assert "16M tokens each" in text
 
 
-@pytest.mark.parametrize("given", [{"params": 1.3e9, "vocab": 50257}, {"params": 3e6, "vocab": 256}])
+def test_the_advised_depth_is_the_trained_one_where_the_fit_was_never_made():
+    small, large = advise(params="600k", vocab=256), advise(params="1.3B", vocab=50257)
+    study = next(one for one in trained().sizes if one.size == 500_000)
+    assert small.from_training
+    assert small.recommendation is not None
+    assert (small.recommendation.depth_low, small.recommendation.depth_high) == (min(study.flat), max(study.flat))
+    assert small.judged.shape.depth in study.flat
+    assert "our own trainings advise 3 to 8 layers" in small.headline
+    assert "it would ask for 2 layers" in dict(theory(small))["Fit"]
+    assert not small.warnings
+    assert not large.from_training
+    assert "the published fit advises" in large.headline
+
+
+def test_a_shape_is_judged_by_the_trained_depths():
+    flat = {"model_type": "gpt2", "n_layer": 1, "n_embd": 208, "n_head": 13, "vocab_size": 256, "n_positions": 128}
+    found = advise(flat)
+    assert found.regime is not None
+    assert found.regime.against_fit == "shallower"
+    assert "than our own trainings advise" in found.headline
+
+
+@pytest.mark.parametrize("given", [{"params": 1.3e9, "vocab": 50257}, {"params": 3e7, "vocab": 256}])
 def test_a_size_that_was_not_is_told_as_such(given):
     assert said(**given).endswith("nothing follows from them for this size.")
 

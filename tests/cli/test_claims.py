@@ -24,32 +24,32 @@ def out(tmp_path_factory) -> Path:
 
 
 def test_check_prints_verdicts(theodolite, out):
-    outcome = theodolite("claims", "check", "T4", "T8", "--json", "--out", out)
+    outcome = theodolite("claims", "check", "T6a", "T8", "--json", "--out", out)
     rows = json.loads(outcome.out)
     assert outcome.code == 0
-    assert [r["id"] for r in rows] == ["T4", "T8"]
+    assert [r["id"] for r in rows] == ["T6a", "T8"]
     assert all(set(r) >= {"id", "verdict", "predicted", "measured", "detail"} for r in rows)
     assert {r["verdict"] for r in rows} == {"holds"}
-    assert "T4 holds" in theodolite("claims", "check", "T4", "--out", out).out
+    assert "T6a holds" in theodolite("claims", "check", "T6a", "--out", out).out
 
 
 def test_the_scoreboard_is_written_as_a_page(theodolite, out):
-    outcome = theodolite("claims", "check", "T5", "T8", "--out", out)
+    outcome = theodolite("claims", "check", "T6b", "T8", "--out", out)
     assert outcome.code == 0
     page = (out / "report.html").read_text()
     assert "Theory scoreboard" in page
-    assert "theodolite claims check T5 T8" in page
+    assert "theodolite claims check T6b T8" in page
     assert (out / "store.db").is_file()
 
 
 def test_verdicts_are_kept_beside_others_and_make_the_page_of_claims(theodolite, tmp_path, out):
     kept, markdown = tmp_path / "claims.json", tmp_path / "claims.md"
-    for name in ("T8", "T5", "T8"):
+    for name in ("T8", "T6b", "T8"):
         assert theodolite("claims", "check", name, "--archive", kept, "--out", out).code == 0
-    assert [result["id"] for result in json.loads(kept.read_text())["results"]] == ["T5", "T8"]
+    assert [result["id"] for result in json.loads(kept.read_text())["results"]] == ["T6b", "T8"]
     assert theodolite("claims", "page", kept, "--markdown", markdown).code == 0
     text = markdown.read_text()
-    assert "| T5 | fails | `" in text
+    assert "| T6b | fails | `" in text
     assert "| T8 | holds | `" in text
     assert "claims: holds 1, fails 1, not run " in text
     assert theodolite("claims", "page", kept).out == text
@@ -66,10 +66,10 @@ def test_verdicts_are_kept_beside_others_and_make_the_page_of_claims(theodolite,
 
 
 def test_strict_fails_on_a_claim_that_fails(theodolite, out):
-    assert theodolite("claims", "check", "T5", "--out", out).code == 0
-    strict = theodolite("claims", "check", "T5", "--strict", "--out", out)
+    assert theodolite("claims", "check", "T6b", "--out", out).code == 0
+    strict = theodolite("claims", "check", "T6b", "--strict", "--out", out)
     assert strict.code == 1
-    assert "T5 failed" in strict.err
+    assert "T6b failed" in strict.err
 
 
 def test_which_claims_must_be_said(theodolite):

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from theodolite.cli.discover import discover, parse_ranges
 from theodolite.errors import BadInput
-from theodolite.structure.saving import FILES, load_model
+from theodolite.structure.saving import FILES, load_predictor
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(discover)
@@ -49,7 +49,7 @@ def test_a_table_gives_a_verdict_a_folder_and_one_json_document(table: Path, tmp
     assert "--drop city" in page
     x = np.random.default_rng(1).uniform(-1, 1, (50, 3))
     truth = np.sin(2 * x[:, 0] * x[:, 1]) + x[:, 2]
-    assert np.mean((load_model(out).predict(x) - truth) ** 2) < 0.1 * np.var(truth)
+    assert np.mean((load_predictor(out).model.predict(x) - truth) ** 2) < 0.1 * np.var(truth)
 
 
 def test_a_black_box_prints_its_graph(tmp_path: Path) -> None:

@@ -65,12 +65,15 @@ def test_a_terminal_without_our_letters_shows_what_it_can(encoding):
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is full")
-def test_an_output_that_is_full_is_said_once():
+@pytest.mark.parametrize(
+    ("words", "said"), [(("nets",), b"no space left on the device"), (("advise", "--json"), b"give a configuration")]
+)
+def test_an_output_that_is_full_is_said_once(words, said):
     with FULL.open("wb") as full:
-        done = subprocess.run([*COMMAND, "nets"], stdout=full, stderr=subprocess.PIPE, timeout=120, check=False)
+        done = subprocess.run([*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, timeout=120, check=False)
     assert done.returncode == 2
     assert done.stderr.decode().strip().count("\n") == 0
-    assert "no space left" in done.stderr.decode()
+    assert said in done.stderr
 
 
 def test_a_device_or_a_link_that_is_written_to_stays_what_it_is(tmp_path):

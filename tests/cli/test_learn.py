@@ -89,9 +89,9 @@ def test_killed_again_and_again_the_same_command_gives_the_rows_of_an_unkilled_r
 
 
 def test_interrupted_it_says_so_saves_its_state_and_goes_on_from_there(start, tmp_path, learn):
-    net = net_file(tmp_path, held(tmp_path / "go", pause=0.2))
+    net = net_file(tmp_path, held(tmp_path / "go", pause=0.4))
     given = ["--net", net, "--every", 5, "--save-every", 1000]
-    running = start(command(tmp_path / "runs", *given, "--workers", 2, "--threads", 1, steps=800))
+    running = start(command(tmp_path / "runs", *given, "--workers", 2, "--threads", 1, steps=400))
     until_a_row(tmp_path / "runs", running)
     os.killpg(running.process.pid, signal.SIGINT)
     code, out, err = running.ended()
@@ -106,12 +106,12 @@ def test_interrupted_it_says_so_saves_its_state_and_goes_on_from_there(start, tm
     assert begun
     assert all(steps[group] > 0 for group in begun)
     (tmp_path / "go").touch()
-    outcome = learn(*given, "--json", steps=800, lr="2e-2,1e-6")
+    outcome = learn(*given, "--json", steps=400, lr="2e-2,1e-6")
     assert (outcome.code, outcome.err) == (0, "")
     assert json.loads(outcome.out)["reused"] == len(facts) > 0
     assert facts.items() <= dict(asked(tmp_path / "runs", "SELECT key, facts FROM rows")).items()
     with Store(tmp_path / "runs", must_exist=True) as left:
-        assert keyed(left.rows()) == rows_of({**MLP, **TASKS, "net": net, "every": 5, "steps": 800}, tmp_path / "alone")
+        assert keyed(left.rows()) == rows_of({**MLP, **TASKS, "net": net, "every": 5, "steps": 400}, tmp_path / "alone")
     assert checkpoints(tmp_path / "runs") == []
 
 

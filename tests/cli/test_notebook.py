@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import re
 import sys
 import types
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
@@ -16,11 +19,16 @@ import pytest
 
 import theodolite
 from theodolite.cli.notebook import _VIEWS, Line
+from theodolite.graphs.families import binary_tree
+from theodolite.instruments.fixed_points.fixed_points import basin
+from theodolite.instruments.gradient.target_signal import target_signal
 from theodolite.instruments.rank.separation import separation_rank
+from theodolite.instruments.state_size import state_size
 from theodolite.lab.campaign import Listener
 from theodolite.notebook import Entries, Shown, watching
 from theodolite.report import Answer, Board, Chart, Square, Summary
 from theodolite.scaling.scale import Scaling
+from theodolite.serving.serve import Served
 from theodolite.structure.predictions import Predictions
 from theodolite.surveys.run import SectionResult, Survey
 
@@ -52,7 +60,7 @@ def small_survey() -> Survey:
 RESULTS: dict[str, tuple[Callable[[Any], Any], str, int]] = {
     "advise": (lambda _: theodolite.advise(params="10M", vocab=1000), "layers", 1),
     "claims check": (lambda _: theodolite.check_claims(["T8"]), "holds", 0),
-    "compare": (lambda trained: theodolite.compare("rnn", "lstm", trained.folder), "parity-check", 0),
+    "compare": (lambda trained: theodolite.compare("rnn", "lstm", trained.folder), "parity-check", 1),
     "degree": (lambda _: theodolite.degree(budget=6, degrees=[2, 3], repeats=2), "30", 1),
     "discover": (
         lambda _: theodolite.discover(lambda x: x[:, 0] * x[:, 1], ranges=(0, 1), variables=2, rows=200, fit=False),
@@ -74,7 +82,7 @@ RESULTS: dict[str, tuple[Callable[[Any], Any], str, int]] = {
     "reproduce": (lambda _: theodolite.reproduce("failures", only=["remedies"], seeds=1), "elimination over GF(2)", 0),
     "runs": (lambda trained: theodolite.runs(trained.folder), "lstm", 1),
     "scale": (lambda _: Scaling((), None, ("depth 9",), (), 0, {}), "left out: depth 9", 0),
-    "signal": (lambda _: theodolite.signal("mlp", bits=4, width=4), "Theorem 1 applies", 0),
+    "signal": (lambda _: theodolite.signal("mlp", bits=4, width=4), "Theorem 1 applies", 1),
     "survey": (lambda _: small_survey(), "copy", 1),
     "verify": (
         lambda _: theodolite.verify(
@@ -86,9 +94,20 @@ RESULTS: dict[str, tuple[Callable[[Any], Any], str, int]] = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+# What other functions of the documentation give back.
+MORE: dict[str, tuple[Callable[[Any], Any], str, int]] = {
+    "Basin": (lambda _: basin("newton", grid=9, steps=30), "fixed point at (1, 0)", 1),
+    "CompositionalGraph": (lambda _: binary_tree(4), "y = ƒ(h1, h2)", 1),
+    "Measurement": (lambda _: state_size("rnn", features=2, width=4), "state size", 0),
+    "RankResult": (lambda _: separation_rank("mlp", "epsilon", features=2, width=2, points=16), "ε-rank", 1),
+    "Served": (lambda _: Served(Path("out"), "http://127.0.0.1:1/?token=x", None, Thread(), None), "token=x", 0),
+    "TargetSignal": (lambda _: target_signal("mlp", "majority", {"bits": 3}, draws=2, width=2), "majority, in mlp", 0),
+}
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *MORE])
 def test_every_result_is_shown_as_its_command_prints_it_with_pictures(name, trained):
-    make, words, pictures = RESULTS[name]
+    make, words, pictures = {**RESULTS, **MORE}[name]
     shown = make(trained)._repr_html_()
     text = re.sub(r"<[^>]*>", "", shown)
     assert words in text.replace("&#x27;", "'")
@@ -106,6 +125,17 @@ def test_the_type_of_every_result_has_a_view(name):
         origin = getattr(kind, "__origin__", kind)
         assert issubclass(origin, Shown | Entries), "a notebook shows nothing of it"
         assert origin is Entries or origin.__name__ in _VIEWS
+
+
+def test_every_class_that_is_shown_has_a_view_and_every_view_a_class():
+    root = Path(str(theodolite.__file__)).parent
+    for file in root.rglob("*.py"):
+        if "(Shown)" in file.read_text(encoding="utf-8"):
+            importlib.import_module(".".join(file.relative_to(root.parent).with_suffix("").parts))
+    kinds = {kind.__name__ for kind in Shown.__subclasses__()}
+    lists = {kind for kind in _VIEWS if kind[0].islower()}
+    assert kinds == _VIEWS.keys() - lists
+    assert lists == {"degrees", "nets", "tasks", "claims", "verdicts", "table"}
 
 
 def test_entries_are_a_list():
@@ -160,6 +190,12 @@ def test_a_notebook_shows_progress_unless_it_was_asked_for_otherwise(monkeypatch
     assert display.lines
     assert display.lines[-1] == ""
     assert any("parity-check" in line for line in display.lines)
+    display.lines.clear()
+    theodolite.survey("sum-of-products", only=["symmetry"])
+    assert "1 measurement in 1 section," in display.lines[0]
+    display.lines.clear()
+    theodolite.advise(params="10M", vocab=1000)
+    assert [display.lines[0], display.lines[-1]] == ["0%, estimating: reading the shape", ""]
     display.lines.clear()
     theodolite.discover(lambda x: x[:, 0], ranges=(0, 1), variables=1, rows=50, fit=False)
     assert display.lines

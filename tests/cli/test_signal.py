@@ -80,3 +80,17 @@ def test_bad_input_is_one_sentence(arguments, message):
     assert isinstance(result.exception, BadInput)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+def test_complex_weights_are_refused_before_they_are_cut_to_real_ones(tmp_path, recwarn):
+    file = tmp_path / "waves.py"
+    file.write_text(
+        "import torch\nfrom torch import nn\n\n\nclass Waves(nn.Module):\n"
+        "    def __init__(self, features):\n        super().__init__()\n"
+        "        self.inner = nn.Linear(features, 1, dtype=torch.complex64)\n\n"
+        "    def forward(self, x):\n        return self.inner(x.to(torch.complex64)).real\n"
+    )
+    result = call("--net", f"{file}:Waves", "--bits", 4)
+    assert "the weights 'inner.weight' of" in str(result.exception)
+    assert "complex: keep pairs of real numbers" in str(result.exception)
+    assert not [warning for warning in recwarn if "discards the imaginary part" in str(warning.message)]

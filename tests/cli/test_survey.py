@@ -46,7 +46,7 @@ def test_plain_is_a_line_a_finding_and_against_says_what_changed(theodolite, tmp
         first.out.splitlines()
     )
     assert "estimating: getting ready" in first.err.splitlines()[0]
-    assert "estimating: 3 measurements in 2 sections" in first.err.splitlines()[1]
+    assert "estimating: 3 measurements in 2 sections, about a minute on one core" in first.err.splitlines()[1]
     changed = ("--arg", "terms=2", "--out", tmp_path / "new", "--against", tmp_path / "old")
     lines = theodolite(*common, *changed, "--plain").out.splitlines()
     assert "sum-of-products, separation rank (exact): ✓ 3 → ✗ 2" in lines

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -70,3 +73,19 @@ def test_plain_holds_for_one_command_only(theodolite, monkeypatch):
     usual = theodolite(*shaped)
     assert "\t" not in usual.out
     assert "\x1b" in usual.err  # a bar
+
+
+@pytest.mark.parametrize("command", ["nets", "tasks", "claims list"])
+def test_a_plain_list_is_a_line_an_entry(theodolite, command):
+    listed = json.loads(theodolite(*command.split(), "--json").out)
+    lines = theodolite(*command.split(), "--plain").out.splitlines()
+    key = "id" if command.startswith("claims") else "name"
+    assert [line.split("\t")[0] for line in lines] == [entry[key] for entry in listed]
+    for line, entry in zip(lines, listed, strict=True):
+        about = entry["statement"] if command.startswith("claims") else entry["summary"]
+        assert " ".join(about.split()) in line
+
+
+def test_a_plain_verdict_is_a_line(theodolite):
+    (line,) = theodolite("claims", "check", "T8", "--plain").out.splitlines()
+    assert line.split("\t")[:2] == ["T8", "holds"]

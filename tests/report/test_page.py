@@ -220,12 +220,30 @@ def test_a_survey_of_this_size_is_small_and_names_each_thing_once(survey: str) -
 def test_a_broad_table_stands_beside_a_figure_that_would_stand_alone(rank_figure: Figure, rank_table: Table) -> None:
     narrow = dataclasses.replace(rank_figure, panels=rank_figure.panels[:1])
     for count, broad in ((1, False), (2, True)):
-        section = RenderedSection("a", "A", Summary("h", [rank_table], [narrow] * count))
+        short = dataclasses.replace(rank_table, rows=rank_table.rows[:6])
+        section = RenderedSection("a", "A", Summary("h", [short], [narrow] * count))
         page = render_page("t", "", [section], {}, [])
         assert ('<div class="table broad"' in page) is broad
     assert '<figure id="figure-1" class="broad"' in render_page(
         "t", "", [RenderedSection("a", "A", Summary("h", (), [rank_figure]))], {}, []
     )
+
+
+def test_a_long_table_is_folded_below_what_is_drawn_of_it(rank_figure: Figure, rank_table: Table) -> None:
+    short = dataclasses.replace(rank_table, rows=rank_table.rows[:6])
+    for figures, table, folded in (
+        ([rank_figure], rank_table, True), ([], rank_table, False), ([rank_figure], short, False),
+    ):  # fmt: skip
+        page = render_page("t", "", [RenderedSection("a", "A", Summary("h", [table], figures))], {}, [])
+        assert (f"{len(table.rows)} rows behind the figure" in page) is folded
+        assert page.count("<tr") >= len(table.rows)  # there in any case
+
+
+def test_a_word_of_a_header_breaks_only_where_it_must() -> None:
+    table = Table("t", [Column("a", "para- meters - all", "how many")], [{"a": 1}])
+    page = render_page("t", "", [RenderedSection("a", "A", Summary("h", [table]))], {}, [])
+    assert page.count("para\u00admeters - all") == 2  # header and glossary
+    assert '"label":"parameters - all"' in page
 
 
 def test_a_page_with_nothing_measured_still_says_why() -> None:

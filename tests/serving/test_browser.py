@@ -188,6 +188,25 @@ def test_a_table_is_dropped_cancelled_and_its_graph_appears(tab, tmp_path):
     assert section.locator("#table-found .says").text_content().startswith(("Graph found", "Abstained"))
 
 
+def test_a_phone_shows_a_run_without_scrolling_sideways_and_keeps_what_is_compared_in_sight(chromium, page):
+    context = chromium.new_context(viewport={"width": 390, "height": 844})
+    phone = context.new_page()
+    phone.goto(page.address)
+    phone.locator("[data-runs=runs]").click()
+    boxes = phone.locator("#lines input[type=checkbox]")
+    boxes.nth(1).wait_for()
+    frame = phone.locator("#lines .framed")
+    assert frame.evaluate("(e) => e.scrollWidth <= e.clientWidth")
+    score = phone.locator("#lines td[data-name='mean score']").first
+    assert score.bounding_box()["x"] + score.bounding_box()["width"] <= 390
+    boxes.nth(0).click()
+    boxes.nth(1).click()
+    found = phone.locator("#compared >> text=Pair by pair")
+    found.wait_for()
+    assert phone.locator("#compared").bounding_box()["y"] + 100 < 844
+    context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_part_is_wider_than_a_phone(chromium, page, scheme):
     context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)

@@ -199,7 +199,7 @@ def test_a_port_that_is_taken_and_other_places_that_cannot_be_served(page, tmp_p
     ):
         with pytest.raises(BadInput, match=words):
             serve(tmp_path, wait=False, **options)
-    for place in (tmp_path / "none", __file__):
+    for place in (tmp_path / "none", __file__, "\0"):
         with pytest.raises(BadInput, match="folder"):
             serve(place, port=0, wait=False)
 

@@ -60,7 +60,14 @@ def apply(kind: str, inputs: list[np.ndarray], attributes: dict[str, Any]) -> np
         return np.concatenate(inputs, axis=attributes["axis"])
     if kind == "Gather":
         return np.take(first, rest[0], axis=attributes["axis"])
+    if kind == "GatherElements":
+        return np.take_along_axis(first, rest[0], axis=attributes["axis"])
     return {
+        "Cast": lambda: first.astype({7: np.int64}[attributes["to"]]),
+        "LessOrEqual": lambda: first <= rest[0],
+        "Min": lambda: np.minimum(first, rest[0]),
+        "Relu": lambda: np.maximum(first, 0),
+        "Where": lambda: np.where(first, rest[0], rest[1]),
         "Tanh": lambda: np.tanh(first),
         "Transpose": lambda: first.transpose(attributes["perm"]),
         "Unsqueeze": lambda: np.expand_dims(first, tuple(rest[0])),

@@ -182,16 +182,20 @@ def test_a_graph_that_is_given_is_fitted_closely_from_few_rows() -> None:
 
 
 def test_trees_predict_where_held_out_rows_prefer_them_and_this_is_said() -> None:
+    def nested(x: np.ndarray) -> np.ndarray:
+        """A tree of decisions: no sum of functions of few variables, which steps would follow."""
+        right = np.where(x[:, 1] > 0, np.where(x[:, 2] > 0, 3.0, -2.0), np.where(x[:, 3] > 0, 1.0, -1.0))
+        left = np.where(x[:, 4] > 0, np.where(x[:, 3] > 0.2, -3.0, 2.0), 0.0)
+        return np.where(x[:, 0] > 0, right, left)
+
     draw = np.random.default_rng(0)
-    x = draw.uniform(-1, 1, (300, 2))
-    y = np.floor(6 * x[:, 0]) % 2 + np.floor(5 * x[:, 1]) % 2
-    found = CompositionalRegressor(effort=TINY, random_state=0).fit(x, y)
-    assert found.predictor_ == "boosting"
-    assert any("boosting is better here" in note for note in found.discovery_.details["notes"])
-    new = draw.uniform(-1, 1, (1000, 2))
-    truth = np.floor(6 * new[:, 0]) % 2 + np.floor(5 * new[:, 1]) % 2
-    assert found.score(new, truth) > 0.5
-    assert np.mean((found.model_.predict(new) - truth) ** 2) > np.mean((found.predict(new) - truth) ** 2)
+    x = draw.uniform(-1, 1, (300, 5))
+    found = CompositionalRegressor(effort=TINY, random_state=0).fit(x, nested(x))
+    assert found.predictor_ in ("boosting", "mean")
+    assert any("boosting" in note and "is better here" in note for note in found.discovery_.details["notes"])
+    new = draw.uniform(-1, 1, (1000, 5))
+    assert found.score(new, nested(new)) > 0.5
+    assert np.mean((found.model_.predict(new) - nested(new)) ** 2) > np.mean((found.predict(new) - nested(new)) ** 2)
 
 
 def test_words_gaps_and_dates_of_a_frame_are_learnt_and_predicted_from(friedman: tuple) -> None:
@@ -225,12 +229,23 @@ def test_intervals_cover_new_rows_as_often_as_they_say() -> None:
         found.predict_interval(x[:1], coverage=1.5)
 
 
-def test_weights_and_several_targets_are_refused(friedman: tuple) -> None:
+def test_weights_of_rows_are_refused(friedman: tuple) -> None:
     x, y = friedman
     with pytest.raises(ValueError, match="fit takes X and y, not sample_weight"):
         CompositionalRegressor().fit(x, y, sample_weight=np.ones(len(y)))
-    with pytest.raises(ValueError, match="1d array"):
-        CompositionalRegressor().fit(x, np.stack([y, y], axis=1))
+
+
+def test_several_targets_are_learnt_one_by_one() -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, (80, 2))
+    both = np.stack([x[:, 0] + x[:, 1], 3 * x[:, 0]], axis=1)
+    several = CompositionalRegressor(effort=TINY, boosting=False, random_state=0).fit(x, both)
+    alone = CompositionalRegressor(effort=TINY, boosting=False, random_state=0).fit(x, both[:, 0])
+    np.testing.assert_array_equal(several.predict(x)[:, 0], alone.predict(x))
+    assert several.predict(x).shape == (80, 2)
+    assert several.predict_interval(x).shape == (80, 2, 2)
+    assert several.score(x, both) > 0.99
+    assert several.graph_[0] == alone.graph_
+    assert len(several.reason_) == len(several.discovery_) == 2
 
 
 def test_names_come_through_a_pipeline_that_passes_data_frames_on(friedman: tuple) -> None:

@@ -15,13 +15,16 @@ from safetensors.numpy import save_file
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.lab.checkpoint import read_checkpoint, write_checkpoint
+from theodolite.structure.additive import fit_additive
+from theodolite.structure.boosting import boosted, fold_trees
 from theodolite.structure.discover import discover
 from theodolite.structure.fit.effort import EFFORTS
-from theodolite.structure.fit.fitting import fit
+from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.onnx_file import onnx_bytes
 from theodolite.structure.predictions import predict
 from theodolite.structure.result import Discovery
-from theodolite.structure.saving import FILES, check_folder, load_model, save
+from theodolite.structure.saving import FILES, check_folder, load_predictor, save
+from theodolite.structure.stacking import WeightedMean, alone
 
 from .onnx_by_hand import run
 
@@ -43,11 +46,14 @@ def test_the_network_read_back_predicts_the_same_to_the_last_bit(found: Discover
     written = save(found, tmp_path / "new", {"graph.svg": "<svg/>", "report.html": "<html/>"})
     assert sorted(path.name for path in written) == sorted(FILES)
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(FILES)
-    model = load_model(tmp_path / "new")
+    model = load_predictor(tmp_path / "new").model.models["graph"]
+    assert isinstance(model, Fitted)
     written = json.loads((tmp_path / "new" / "graph.json").read_text())
     assert model.graph == CompositionalGraph.from_json(written) == GRAPH
     np.testing.assert_array_equal(model.predict(POINTS), found.model.predict(POINTS))
-    np.testing.assert_array_equal(load_model(tmp_path / "new" / "model.safetensors").members, found.model.members)
+    np.testing.assert_array_equal(model.members, found.model.members)
+    file = load_predictor(tmp_path / "new" / "model.safetensors")
+    np.testing.assert_array_equal(file.model.predict(POINTS), found.model.predict(POINTS))
     document = json.loads((tmp_path / "new" / "discovery.json").read_text())
     assert document["dense_test_error"] is None, "infinities are no JSON"
     assert {(edge["from"], edge["to"]) for edge in document["edges"]} == set(GRAPH.edges)
@@ -66,11 +72,42 @@ def test_the_onnx_file_computes_what_the_network_does(tmp_path: Path) -> None:
     x = draw.normal(3, 2, size=(40, 4))
     effort = replace(EFFORTS["quick"], descent=5, polish=3, width=3)
     model = fit(graph, x, x[:, 0] * x[:, 1], draw, effort=effort)
-    np.testing.assert_allclose(run(onnx_bytes(model), x), model.predict(x), rtol=1e-9)
+    np.testing.assert_allclose(run(onnx_bytes(alone(model), 4), x), model.predict(x), rtol=1e-9)
     deep = fit(graph, x, x[:, 0] * x[:, 1], draw, effort=effort, depth=2)
-    np.testing.assert_allclose(run(onnx_bytes(deep), x[:3]), deep.predict(x[:3]), rtol=1e-9)
+    np.testing.assert_allclose(run(onnx_bytes(alone(deep), 4), x[:3]), deep.predict(x[:3]), rtol=1e-9)
     with pytest.raises(BadInput, match="'gelu' units cannot be written as ONNX"):
-        onnx_bytes(replace(model, activation="gelu"))
+        onnx_bytes(alone(replace(model, activation="gelu")), 4)
+
+
+def test_a_weighted_mean_of_every_kind_of_model_reads_back_and_is_written_as_onnx(
+    found: Discovery, tmp_path: Path
+) -> None:
+    draw = np.random.default_rng(3)
+    x = draw.normal(size=(200, 3))
+    x[:, 2] = np.round(x[:, 2])
+    y = np.abs(x[:, 0]) + (x[:, 1] > 0) * x[:, 2]
+    fold = np.arange(200) % 4
+    assert found.model is not None
+    models = {
+        "graph": found.model,
+        "additive": fit_additive(x, y, fold),
+        "boosting": fold_trees(x, y, fold, boosted(x, y, 0), 0),
+    }
+    mean = WeightedMean(models, {"graph": 0.2, "additive": 0.3, "boosting": 0.4}, 0.1)
+    new = 2 * draw.normal(size=(50, 3))
+    said = 0.1 + sum(share * models[name].predict(new) for name, share in mean.weights.items())
+    np.testing.assert_allclose(mean.predict(new), said)
+    save(replace(found, returned=mean), tmp_path)
+    read = load_predictor(tmp_path).model
+    np.testing.assert_array_equal(read.predict(new), mean.predict(new))
+    assert read.to_json() == mean.to_json()
+    np.testing.assert_allclose(run((tmp_path / "model.onnx").read_bytes(), new), said, rtol=1e-9)
+    tensors, metadata = read_checkpoint(tmp_path / "model.safetensors")
+    for name, message in (("boosting.left", "lead to nodes"), ("additive.knots", "not of 3 variables")):
+        changed = {**tensors, name: tensors[name][:-1] if name == "additive.knots" else tensors[name] + 10**6}
+        write_checkpoint(tmp_path / "model.safetensors", changed, metadata)
+        with pytest.raises(BadInput, match=message):
+            load_predictor(tmp_path)
 
 
 def test_a_saved_network_predicts_new_tables_with_intervals_and_names_strange_rows(tmp_path: Path) -> None:
@@ -109,7 +146,7 @@ def test_an_earlier_discovery_is_written_over_and_leaves_nothing_behind(found: D
     save(replace(found, model=None), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["discovery.json", "graph.json"]
     with pytest.raises(BadInput, match=r"there is no '.*model\.safetensors'"):
-        load_model(tmp_path)
+        load_predictor(tmp_path)
 
 
 def test_a_folder_with_anything_else_is_refused_and_untouched(found: Discovery, tmp_path: Path) -> None:
@@ -143,16 +180,17 @@ def test_damaged_and_foreign_files_are_refused_in_one_sentence(found: Discovery,
         path = tmp_path / f"{name}.safetensors"
         path.write_bytes(content)
         with pytest.raises(BadInput, match=name) as raised:
-            load_model(path)
+            load_predictor(path)
         assert "\n" not in str(raised.value), name
     save_file({"members": POINTS}, tmp_path / "other.safetensors")
-    with pytest.raises(BadInput, match=r"other.safetensors' is no network that discover wrote"):
-        load_model(tmp_path / "other.safetensors")
+    with pytest.raises(BadInput, match=r"other.safetensors' is no model that discover wrote"):
+        load_predictor(tmp_path / "other.safetensors")
     tensors, metadata = read_checkpoint(tmp_path / "good" / "model.safetensors")
     document = json.loads(metadata["model"])
     for value in (None, "1", float("inf")):
         path = tmp_path / "scaled.safetensors"
-        write_checkpoint(path, tensors, {**metadata, "model": json.dumps({**document, "spread": value})})
+        changed = {**document, "models": {"graph": {**document["models"]["graph"], "spread": value}}}
+        write_checkpoint(path, tensors, {**metadata, "model": json.dumps(changed)})
         with pytest.raises(BadInput, match="its spread is"):
-            load_model(path)
-    assert load_model(tmp_path / "good").parameters == found.model.parameters  # type: ignore[union-attr]
+            load_predictor(path)
+    assert load_predictor(tmp_path / "good").model.kind == "graph"

@@ -339,3 +339,17 @@ def test_targets_of_two_values_classes_and_counts_are_fitted_and_noted() -> None
         table: Table = read_table(frame.assign(y=y), "y")
         assert set(table.y) == values
         assert any(told in note for note in table.notes)
+
+
+def test_of_many_rows_some_are_drawn_and_faults_are_looked_for_in_all() -> None:
+    x = np.random.default_rng(0).uniform(size=(300, 3))
+    x[:, 2] = 3 * x[:, 1] + 1
+    drawn = np.arange(0, 300, 3)
+    table = read_table((x, x[:, 0] ** 2), draw=lambda count: drawn if count == 300 else None)
+    np.testing.assert_array_equal(table.y, x[drawn, 0] ** 2)
+    np.testing.assert_array_equal(table.columns[0].numbers, x[drawn, 0])
+    assert any("100 of 300 rows were drawn" in note for note in table.notes)
+    assert any("'x3' is a linear function of 'x2'" in note for note in table.notes)
+    x[1, 0] = np.inf
+    with pytest.raises(BadInput, match="an infinite value in row 1"):
+        read_table((x, x[:, 1]), draw=lambda count: drawn)

@@ -34,7 +34,7 @@ def rows(
             "task": task,
             "task_version": 1,
             "task_args": dict(vars(made)),
-            "optimiser": {"kind": "adamw"},
+            "optimiser": {"name": "adamw"},
             "schedule": {"steps": 600, "batch": 32, "unseen": [farthest] if unseen else []},
             "lr": 5e-3,
             "weight_decay": 0.0,

@@ -27,7 +27,7 @@ def trained(net: str, label: str, solved: int, seeds: int = 3) -> list[Row]:
         "task": task.name,
         "task_version": 1,
         "task_args": dict(vars(task)),
-        "optimiser": {"kind": "adamw"},
+        "optimiser": {"name": "adamw"},
         "schedule": {"steps": 300, "batch": 32, "unseen": []},
         "lr": 1e-3,
         "weight_decay": 0.0,

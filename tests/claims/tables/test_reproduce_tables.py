@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from theodolite.bench.runs import trained
+from theodolite.bench.runs import runs
 from theodolite.claims.reproduce import reproduce, statements, tables
 from theodolite.claims.tables import chomsky, recall, recall_published, universal_transformer
 from theodolite.claims.tables import chomsky_published as chomsky_paper
@@ -79,7 +79,7 @@ def run(*arguments: str):
 
 def test_the_best_the_median_and_the_solved_share_are_those_of_the_members_in_the_store(tmp_path):
     results = reproduce("tiny", nets=["rnn", "transformer"], seeds=2, out=tmp_path / "kept")
-    members = trained(tmp_path / "kept")
+    members = runs(tmp_path / "kept").rows
     assert len(members) == 2 * 2 * 2, "two nets, two seeds, two rates"
     for result in results:
         own = [row for row in members if row.cell.config["net"] == result["net"]]
@@ -146,11 +146,11 @@ def test_an_entry_that_fails_in_training_is_kept_with_the_reason_and_the_command
 def test_a_folder_keeps_finished_members_and_more_seeds_join_them(tmp_path):
     folder = tmp_path / "kept"
     few = reproduce("tiny", nets=["rnn"], seeds=1, out=folder)
-    before = {row.cell.key: row.facts["finished"] for row in trained(folder)}
+    before = {row.cell.key: row.facts["finished"] for row in runs(folder).rows}
     again = reproduce("tiny", nets=["rnn"], seeds=1, out=folder)
     assert again[0]["quantities"] == few[0]["quantities"]
     more = reproduce("tiny", nets=["rnn"], seeds=2, out=folder)
-    after = {row.cell.key: row.facts["finished"] for row in trained(folder)}
+    after = {row.cell.key: row.facts["finished"] for row in runs(folder).rows}
     assert more[0]["solved"]["of"] == len(after) == 4
     assert len(before) == 2
     assert {key: after[key] for key in before} == before, "finished members are not run again"
@@ -404,7 +404,7 @@ def test_one_net_may_have_two_columns_and_each_says_how_many_steps_its_tokens_ta
 
 def test_the_curve_over_lengths_is_that_of_the_best_member_and_of_the_median(tmp_path):
     (result,) = reproduce("tiny", nets=["rnn"], seeds=2, out=tmp_path / "kept")
-    members, curve = trained(tmp_path / "kept"), result["lengths"]
+    members, curve = runs(tmp_path / "kept").rows, result["lengths"]
     best = max(members, key=lambda row: row["unseen"])
     assert (curve["trained"], curve["length"]) == ([1, 3], [1, 2, 3, 6, 9])
     assert curve["best"] == [score for _, score in best["by_length"]]

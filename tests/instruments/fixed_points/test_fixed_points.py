@@ -132,6 +132,17 @@ def test_newtons_basins_are_those_of_the_nearest_root_far_from_the_boundary():
     assert near > 50
 
 
+def test_where_nothing_moves_every_start_is_an_attractor_of_its_own():
+    """A turn by nothing; thousands of them took minutes when each was compared with each."""
+    plane = basin("rotation", grid=31, steps=4, angle=0.0)
+    assert sorted(number for row in plane.label for number in row) == list(range(31 * 31))
+    line = [-1 + 2 * place / 30 for place in range(31)]
+    for row, column in ((0, 0), (30, 3), (17, 22)):
+        found = plane.attractors[plane.label[row][column]]
+        assert found.point == pytest.approx((line[column], line[row]), abs=1e-12)
+        assert found.spectral_radius == pytest.approx(1)
+
+
 def test_the_picture_has_one_colour_per_attractor():
     svg = draw_basin([[0, 0, 1], [0, -1, 1], [-2, -1, 1]], ["left & low", "right"], (-1.0, 1.0), "three <ends>")
     assert svg.count("#4c78a8") == 2 + 1  # two runs and the legend

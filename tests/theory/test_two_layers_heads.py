@@ -1,0 +1,300 @@
+"""Two layers of many heads (docs/exact-rank.md): the main steps of the proof by brute force, and the archive."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks import two_layer_maps
+from numpy.typing import NDArray
+
+from theodolite.errors import OutsideDomain
+from theodolite.instruments.rank.document import read
+from theodolite.theory.attention_rank import graded_cap
+from theodolite.theory.heads import Reading, graded_heads_cap, heads_that_see_all
+from theodolite.theory.two_layers import CERTIFIED, COMPUTED, FORMS_CHECKED, law_proven
+
+from . import modular
+
+P = 8_388_593
+Residues = NDArray[np.int64]
+Row = Callable[[Residues], Residues]  # matrices S, stacked, to rows of d
+ARCHIVE = Path(__file__).resolve().parents[2] / "benchmarks" / "certificates" / "two-layers.jsonl"
+
+
+def _rank(table: Residues) -> int:
+    return modular.rank((table % P).tolist(), P)
+
+
+def _part(phi: Row, d: int, c: int, seed: int = 0) -> int:
+    """The rank of the part of degree c in B of Φ(A + B), from its values at random symmetric A and B."""
+    random = np.random.default_rng(seed)
+    entries = d * (d + 1) // 2
+    columns = {1: entries, 2: entries * (entries + 1) // 2, 3: d * entries}[c] + 5
+    points = random.integers(P, size=(max(entries, -(-columns // d)) + 1 + columns, d, d))
+    points = (points + points.transpose(0, 2, 1)) % P
+    a, b = points[:-columns], points[-columns:]
+    weights = [_coefficient(c, step) for step in range(5)]
+    table = np.zeros((len(a), d, columns), dtype=np.int64)
+    for i, s in enumerate(a):
+        values = sum(w * phi((s + step * b) % P) % P for step, w in enumerate(weights))
+        table[i] = np.asarray(values % P).T
+    return _rank(table.reshape(-1, columns))
+
+
+def _coefficient(c: int, step: int) -> int:
+    """What value `step` counts in the coefficient of t^c of a polynomial of degree 4, by Lagrange at 0 … 4."""
+    polynomial, scale = [1], 1
+    for other in (k for k in range(5) if k != step):
+        polynomial = [x - other * y for x, y in zip([0, *polynomial], [*polynomial, 0], strict=True)]
+        scale *= step - other
+    return polynomial[c] * pow(scale, -1, P) % P
+
+
+def _words(f: Callable[[Residues], Residues], terms: list[tuple[int, int, int, int]]) -> Row:
+    """Σ sign·S(F_i, F_j)·F_k over (i, j, k, sign)."""
+
+    def phi(s: Residues) -> Residues:
+        rows = f(s)
+        images = rows @ s % P
+        total = np.zeros_like(rows[:, 0])
+        for i, j, k, sign in terms:
+            form = (rows[:, i] * images[:, j] % P).sum(1) % P * sign % P
+            total = (total + form[:, None] * rows[:, k]) % P
+        return total
+
+    return phi
+
+
+def _first_layer(d: int, heads: int, inner: int) -> Callable[[Residues], Residues]:
+    random = np.random.default_rng(d + 10 * heads + 100 * inner)
+    o, v, k, q = (random.integers(1, P, size=(heads, *size)) for size in ((d, inner), *[(inner, d)] * 3))
+
+    def f(s: Residues) -> Residues:
+        blocks = ((o[h] @ ((v[h] @ s % P) @ k[h].T % P) % P) @ q[h] % P for h in range(heads))
+        return sum(blocks, np.zeros_like(s)) % P
+
+    return f
+
+
+# (width, heads, d_a), full rows l, rows N: heads that share the width, one more, two wide ones, single entries
+@pytest.mark.parametrize(
+    ("shape", "full", "rows"),
+    [((6, 3, 2), 2, 2), ((6, 3, 3), 3, 4), ((5, 2, 3), 2, 3), ((6, 2, 3), 3, 3), ((6, 14, 1), 2, 3)],
+)
+def test_a_symmetric_matrix_for_each_row_is_enough_for_the_second_part(shape, full, rows):
+    pairs = [(i, j) for i in range(full) for j in range(i, full)]
+    phi = _words(_first_layer(*shape), [(i, j, k, 1) for k, (i, j) in enumerate(pairs[:rows])])
+    assert _part(phi, shape[0], 2) == graded_heads_cap(2, *shape)[2]
+
+
+@pytest.mark.parametrize("heads", [4, 5])
+def test_a_skew_matrix_serves_too(heads):
+    """d = 6, three blocks of two columns: rows 0, 1, copies of them 2, 3, and the other heads in rows 4, 5."""
+    d, inner, q = 6, 2, 3
+    random = np.random.default_rng(heads)
+    v, k = random.integers(1, P, size=(2, heads, inner, d))
+
+    def f(s: Residues) -> Residues:
+        rows = np.zeros_like(s)
+        for h in range(q):
+            block = slice(h * inner, (h + 1) * inner)
+            rows[:, :2, block] = (v[h] @ s % P)[:, :, block]
+            rows[:, 2:4, block] = rows[:, :2, block] * (h + 2) % P
+        for h in range(q, heads):
+            block = slice((h - q) * inner, (h - q + 1) * inner)
+            rows[:, 4:6, block] = (v[h] @ s % P) @ k[h].T % P
+        return rows
+
+    symmetric = [(0, 0, 0, 1), (0, 1, 1, 1), (1, 1, 4, 1)]
+    phi = _words(f, [*symmetric, (0, 3, 5, 1), (1, 2, 5, P - 1)])
+    assert _part(phi, d, 2) == graded_heads_cap(2, d, heads, inner)[2]
+    alone = _words(f, [*symmetric, (1, 1, 5, 1)])  # only three symmetric matrices for four rows
+    assert _part(alone, d, 2) < graded_heads_cap(2, d, heads, inner)[2]
+
+
+def _two_rows(d: int, inner: int) -> list[list[tuple[int, int]]]:
+    """The entries of S that stand in the rows x and y of the proof of the third part."""
+    last = min(inner, d - 4)
+    first = [((0, c + 2), (1, c + 2)) for c in range(d - last)]
+    return [list(row) for row in zip(*first, *(((2, c + 4), (3, c + 4)) for c in range(last)), strict=True)]
+
+
+@pytest.mark.parametrize(("d", "inner"), [(7, 2), (7, 6)])
+def test_two_rows_of_different_entries_give_the_whole_third_part(d, inner):
+    entries = np.array(_two_rows(d, inner))
+
+    def f(s: Residues) -> Residues:
+        return s[:, entries[:, :, 0], entries[:, :, 1]]
+
+    phi = _words(f, [(0, 1, 0, 1), (0, 0, 1, 5)])
+    assert _part(phi, d, 3) == d * d * (d + 1) // 2
+
+
+def test_the_two_rows_fit_into_the_heads():
+    for d in range(7, 40):
+        for inner in range(2, d):
+            entries = list(itertools.chain(*_two_rows(d, inner)))
+            assert len({*entries}) == 2 * d
+            assert all(0 <= a < b < d for a, b in entries)
+            last = min(inner, d - 4)
+            assert 2 <= last <= inner
+            assert -(-(d - last) // inner) + 1 <= max(2, -(-d // inner))
+
+
+@pytest.mark.parametrize("d", [4, 5, 6])
+def test_a_circle_of_single_entries_has_the_cap_in_every_part(d):
+    """x_c = S_{c,c+1} and Φ = S(x, x)·x: the law of H = d heads of one entry."""
+    around = (np.arange(d) + 1) % d
+    phi = _words(lambda s: s[:, None, np.arange(d), around], [(0, 0, 0, 1)])
+    assert [_part(phi, d, c) for c in (1, 2, 3)] == graded_heads_cap(2, d, d, 1)[1:4]
+
+
+def _forms(pairs: list[tuple[Residues, Residues]], d: int) -> Residues:
+    """The linear forms vᵀSk in the entries of S, for each (v, k)."""
+    rows, columns = np.triu_indices(d)
+    v, k = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
+    products = v[:, rows] * k[:, columns] + np.where(rows == columns, 0, v[:, columns] * k[:, rows])
+    return products % P
+
+
+def _heads_of_the_proof(inner: int, q: int, heads: int) -> list[tuple[Residues, Residues]]:
+    """All (v, k) of heads that read nothing twice: pairs of blocks, twins of blocks, the odd block, powers."""
+    d = inner * q
+    random = np.random.default_rng(d)
+    unit = np.eye(d, dtype=np.int64)
+    twins = [(2 * j, 2 * j + 1) for j in range(q // 2)]
+    seconds = [unit[b * inner + i] for _, b in twins for i in range(inner)]
+    places = np.array([s.argmax() for s in seconds])
+    found = [(unit[a * inner : (a + 1) * inner], unit[b * inner : (b + 1) * inner]) for a in range(q) for b in range(a)]
+    for a, b in twins:
+        factors = random.integers(1, P, size=(2, inner, 1))
+        first, second = (unit[x * inner : (x + 1) * inner] for x in (a, b))
+        found.append(((first + factors[0] * second) % P, (first + factors[1] * second) % P))
+    if q % 2:
+        drawn = np.zeros((2, inner, d), dtype=np.int64)
+        drawn[:, :, places] = random.integers(1, P, size=(2, inner, len(places)))
+        found.append(((unit[-inner:] + drawn[0]) % P, (unit[-inner:] + drawn[1]) % P))
+    for power in range(heads - len(found)):
+        v, k = np.zeros((2, inner, d), dtype=np.int64)
+        for m, place in enumerate(places):
+            scale = int(random.integers(1, P))
+            for a in range(inner):
+                v[a, place] = scale * pow(m + 2, a, P) % P
+                k[a, place] = pow(m + 2, inner * a + inner**2 * power, P)
+        found.append((v, k))
+    return [(v, k) for vs, ks in found[:heads] for v in vs for k in ks]
+
+
+def test_no_form_is_read_twice_by_heads_whose_width_divides_d():
+    for inner, q in ((1, 6), (2, 3), (2, 4), (2, 5), (2, 9), (3, 3), (3, 4), (4, 5)):
+        d = inner * q
+        for heads in range(q, heads_that_see_all(d, inner) + 1):
+            forms = _forms(_heads_of_the_proof(inner, q, heads), d)
+            assert _rank(forms) == Reading.of(d, heads, inner).seen == min(d * (d + 1) // 2, heads * inner**2)
+
+
+@pytest.mark.parametrize("widths", [range(5, 14), pytest.param(range(14, FORMS_CHECKED + 1), marks=pytest.mark.slow)])
+def test_no_form_is_read_twice_where_the_width_of_heads_does_not_divide_d(widths):
+    for d in widths:
+        for inner in (g for g in range(2, (d + 1) // 2) if d % g):
+            random = np.random.default_rng(d + 100 * inner)
+            last = heads_that_see_all(d, inner)
+            drawn = random.integers(P, size=(2, last, inner, d))
+            forms = _forms([(v, k) for h in range(last) for v in drawn[0, h] for k in drawn[1, h]], d)
+            assert _rank(forms) == Reading.of(d, last, inner).seen
+            fewer = forms[: (last - 1) * inner**2]
+            assert _rank(fewer) == Reading.of(d, last - 1, inner).seen
+
+
+@pytest.mark.parametrize("d", [4, 5, 8, 9])
+def test_two_heads_of_half_the_width_have_half_the_rows_independent_and_one_more_reads_the_rest(d):
+    half = d // 2
+    unit = np.eye(d, dtype=np.int64)
+    first, second, z = unit[:half], unit[half : 2 * half], unit[2 * half :]
+    blocks = [np.concatenate([first, z]), second]
+    a, b, theta = (np.arange(2, half + 2)[:, None] * factor for factor in (1, 3, 5))
+    rows = [[first + a * second, [second.sum(0) + z.sum(0)]], [second + b * first, [(theta * first).sum(0) + z.sum(0)]]]
+    read = [(v, k) for h in (0, 1) for v in rows[h][0] for k in blocks[h]]
+    more = [(v, k) for h in (0, 1) for v in rows[h][1] for k in blocks[h]]
+    assert _rank(_forms(read, d)) == half * d
+    assert _rank(_forms(read + more, d)) == d * (d + 1) // 2
+
+
+def test_rows_between_blocks_are_independent_and_leave_every_coordinate_a_stranger():
+    """The conditions (1) to (3) of the lemma: entries differ, no coordinate meets all others, the first row has all."""
+    for d, inner in itertools.product(range(4, 25), range(1, 12)):
+        if 2 * inner >= d:
+            continue
+        q = -(-d // inner)
+        blocks = [list(map(int, part)) for part in np.array_split(np.arange(d), q)]
+        least = d // q
+        assert {len(block) for block in blocks} <= {least, least + 1}
+        assert max(map(len, blocks)) <= inner
+        for layers in range(1, (q - 1) // 2 + 1):
+            rows = [
+                [(c, blocks[(h + f) % q][i]) for h in range(q) for c in blocks[h]]
+                for f in range(1, layers + 1)
+                for i in range(least)
+            ]
+            met = [frozenset(entry) for row in rows for entry in row]
+            assert len({*met}) == len(met) == layers * least * d
+            assert all(len(entry) == 2 for entry in met)
+            assert {c for entry in rows[0] for c in entry} == {*range(d)}
+            if least >= 2 or q >= 2 * layers + 2:
+                assert all(sum(c in entry for entry in met) < d - 1 for c in range(d))
+
+
+def test_what_the_theorem_says_is_what_the_count_gives():
+    for d in range(9, 49):
+        for inner in range(1, d):
+            if d % inner and 2 * inner < d:
+                continue
+            for heads in range(-(-d // inner), heads_that_see_all(d, inner) + 2):
+                open_ = inner == 1 and d < heads < 2 * d
+                otherwise = "certificate" if d <= CERTIFIED else "computation" if d <= COMPUTED else None
+                expected = otherwise if open_ else "theorem"
+                assert law_proven(d, heads, inner) == expected, (d, heads, inner)
+    assert law_proven(64, 1, 64) == "theorem"
+    assert (law_proven(CERTIFIED, 4, 3), law_proven(CERTIFIED + 1, 4, 3)) == ("certificate", None)
+    with pytest.raises(OutsideDomain, match="at least the width 8"):
+        law_proven(8, 3, 2)
+
+
+def test_every_shape_without_a_theorem_has_a_certificate_of_its_cap():
+    archived = {}
+    for document in read(ARCHIVE):
+        h = document["header"]
+        assert (h["depth"], h["features"], h["tokens_with_output"], h["tokens_other"]) == (2, *[h["width"]] * 3)
+        archived[h["width"], h["heads"], h["attention_width"]] = [rank for _, rank in h["parts"]]
+    needed = {
+        (d, heads, inner)
+        for d in range(2, CERTIFIED + 1)
+        for inner in range(1, d)
+        for heads in range(-(-d // inner), heads_that_see_all(d, inner) + 1)
+        if law_proven(d, heads, inner) == "certificate"
+    }
+    assert needed == set(archived)
+    assert all(archived[shape] == graded_cap(2, *shape) for shape in needed)
+
+
+def test_four_ranks_prove_the_law_of_single_heads():
+    """Computed anew at d = 6, where seven heads are balanced (84 of 84), and archived up to the d that is claimed."""
+    assert two_layer_maps.proven(6, 7)["ranks"]["third"] == (84, 84)
+    for heads in (7, 11):
+        assert two_layer_maps.proven(6, heads)["proven"]
+    rows = json.loads(two_layer_maps.RESULTS.read_text())["rows"]
+    assert all(found == most for row in rows for found, most in row["ranks"].values())
+    for row in rows:
+        d, heads = row["width"], row["heads"]
+        kappa = d * (d + 1) // 2 - heads
+        third = [min(d * kappa, heads * (heads + 1) * (heads + 2) // 6), d * heads]
+        second = [heads * kappa, heads * (heads + 1) // 2]
+        assert [most for _, most in row["ranks"].values()] == third + second
+        assert graded_heads_cap(2, d, heads, 1)[2:4] == [sum(second), sum(third)]
+    archived = {(row["width"], row["heads"]) for row in rows}
+    assert archived >= {(d, heads) for d in range(CERTIFIED + 1, COMPUTED + 1) for heads in range(d + 1, 2 * d)}
