@@ -32,10 +32,9 @@ def serve(
     """
     from theodolite.serving.serve import serve as begin
 
-    with begin(out, port=port, host=host, wait=False) as page:
+    with begin(out, port=port, host=host, wait=False) as page, suppress(KeyboardInterrupt):
         if output.json:
             print_json({"address": page.address, "out": str(page.out), "port": page.port})
         else:
             terminal().print(f"{page.address}\nreads {page.out}; Ctrl-C ends it", markup=False, soft_wrap=True)
-        with suppress(KeyboardInterrupt):
-            page.wait()
+        page.wait()
