@@ -112,7 +112,10 @@ def test_an_update_keeps_what_was_before_and_why(tmp_path, monkeypatch):
     file = tmp_path / "records.json"
     file.write_text(records.FILE.read_text(encoding="utf-8"), encoding="utf-8")
     before = registered("T8")
+    known = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({"T0": known["T8"], **known}), encoding="utf-8")
     assert update(["T8"], "nothing", file) == []
+    assert json.loads(file.read_text(encoding="utf-8")) == known, "a claim that is no more has no record"
     monkeypatch.setitem(claims._items, "T8", replace(claims["T8"], quick=replace(claims["T8"].quick, words="other")))
     assert unregistered(claims["T8"], "quick") is not None
     with pytest.raises(BadInput, match="--why"):

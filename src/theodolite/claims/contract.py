@@ -83,7 +83,8 @@ _HOMES = (
     "sparsity.s1_s10_approximation",
     "sparsity.s2_s3_s4_known_graph",
     "sparsity.s5_s13_masks",
-    "sparsity.s6_s7_s11_s12_structure",
+    "sparsity.s6_selection",
+    "sparsity.s7_s11_s12_structure",
     "sparsity.s8_s9_attention",
 )
 claims: Registry[Claim] = Registry("claim", homes=[f"theodolite.claims.{home}" for home in _HOMES])

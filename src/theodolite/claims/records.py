@@ -100,8 +100,7 @@ def update(ids: Sequence[str], why: str, file: Path = FILE) -> list[str]:
             )
             entries.setdefault(claim.id, {})[size] = {"hash": found, "date": now, "history": history}
             changed.append(f"{claim.id} ({size})")
-    order = [claim.id for claim in ordered()]
-    kept = {id: entries[id] for id in sorted(entries, key=lambda id: order.index(id)) if id in order}
+    kept = {claim.id: entries[claim.id] for claim in ordered() if claim.id in entries}
     write_text(file, json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
     _read.cache_clear()
     return changed

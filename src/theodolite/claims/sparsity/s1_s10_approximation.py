@@ -114,10 +114,11 @@ def _s1(rows: Sequence[Row]) -> Verdict:
 
 _WIDTHS = (4, 16, 64)
 _SUFFICES = 0.01  # variance left unexplained of a smooth target
+_SEEDS = 24
 
 
 def _s10_cells() -> list[Cell]:
-    training = {"depth": 1, "seeds": 4, "steps": 700, "batch": 256, "rate": 1e-2}
+    training = {"depth": 1, "seeds": _SEEDS, "steps": 2000, "batch": 256, "rate": 1e-2}
     shapes = [("superposition", width) for width in _WIDTHS] + [("general", 512)]
     return [
         Cell("superposition", {"target": target, "shape": shape, "width": width, **training})
@@ -131,27 +132,29 @@ def _s10_cells() -> list[Cell]:
     "Sums of functions of one variable suffice (Kolmogorov), but the inner functions are not smooth (Vitushkin, "
     "Henkin).",
     SPARSITY + "Theorems 2 and 3",
-    "Networks of the graph Σ_q g_q(Σ_p h_qp(x_p)), widths 4, 16, 64 of every g and h, four seeds, learn random "
-    "functions of two variables, smooth and rough. Suffices: on the smooth one at width 64 every seed leaves at most "
-    f"{_SUFFICES:.0%} of the variance, and on both no more than a general network of as many parameters (mean over "
-    "seeds). Not smooth: the slope of the logarithm of the inner functions' roughness (total variation of the "
-    "derivative, scaled) over log(1/unexplained), one slope a seed over the widths, has a 95 % interval above 0 on "
-    "both targets. Holds if both are so; undecided else: networks that training did not bring there, or inner "
-    "functions that stay smooth at finite accuracy, contradict no theorem on exact representations.",
+    f"Networks of the graph Σ_q g_q(Σ_p h_qp(x_p)), widths 4, 16, 64 of every g and h, 2,000 steps, {_SEEDS} seeds, "
+    "learn random functions of two variables, smooth and rough. Suffices: on the smooth one at width 64 every seed "
+    f"leaves at most {_SUFFICES:.0%} of the variance, and on both no more than a general network of as many parameters "
+    "(mean over seeds). Not smooth: the slope of the logarithm of the inner functions' roughness (total variation of "
+    "the derivative, scaled) over log(1/unexplained), one slope a seed over the widths, is above 0 on both targets "
+    f"(one-sided t-tests, Holm over the two at {_LEVEL:.1%}). Holds if both are so; undecided else: networks that "
+    "training did not bring there, or inner functions that stay smooth at finite accuracy, contradict no theorem on "
+    "exact representations.",
     _s10_cells,
     quote="f(x₁, …, x_n) = Σ_q g_q(Σ_p h_pq(x_p)) … although they are continuous, theorems of Vitushkin and Henkin "
     "prove that they must be highly nonsmooth",
     kind="theorem",
     statistics=Statistics(
-        "4 seeds a network on two targets",
-        "none: it holds only if both intervals and all seeds agree, and cannot fail",
+        f"{_SEEDS} seeds a network on two targets, none of them in the run before",
+        f"Holm over the two slopes, {_LEVEL:.1%} one-sided; it cannot fail",
+        "two stages: 4 seeds of 700 steps at 5 % left the slopes open; this is the last, at 2.5 %",
     ),
     heavy=True,
 )
 def _s10(rows: Sequence[Row]) -> Verdict:
     found = {(r.cell.config["target"], r.cell.config["shape"], r.cell.config["width"]): r for r in rows}
     measured: dict[str, Any] = {}
-    enough, slopes = [], {}
+    enough, chances = [], []
     for target in ("smooth", "rough"):
         nets = [found[target, "superposition", width]["members"] for width in _WIDTHS]
         last = [m["unexplained"] for m in nets[-1]]
@@ -163,7 +166,7 @@ def _s10(rows: Sequence[Row]) -> Verdict:
             part: [_slope([net[seed] for net in nets], part) for seed in range(len(last))]
             for part in ("inner", "outer")
         }
-        slopes[target] = mean_interval(by_part["inner"]) or (-math.inf, math.inf)
+        chances.append(chance_of_no_excess(by_part["inner"], 0.0))
         measured[target] = {
             "unexplained": [statistics.fmean(m["unexplained"] for m in net) for net in nets],
             "general": general,
@@ -171,14 +174,14 @@ def _s10(rows: Sequence[Row]) -> Verdict:
                 f"{part} roughness": [statistics.fmean(m[part] for m in net) for net in nets]
                 for part in ("inner", "outer")
             },
-            "inner slope": list(slopes[target]),
-            "outer slope": list(mean_interval(by_part["outer"]) or ()),
+            **{f"{part} slope": list(mean_interval(by_part[part]) or ()) for part in ("inner", "outer")},
         }
-    rises = all(low > 0 for low, _ in slopes.values())
+    rises = all(holm(chances, _LEVEL))
     parts = [
         f"{target}: {m['unexplained'][-1]:.2g} left at width 64 (general {m['general']:.2g}), inner roughness "
         f"{m['inner roughness'][0]:.3g} → {m['inner roughness'][-1]:.3g}, outer {m['outer roughness'][0]:.3g} → "
-        f"{m['outer roughness'][-1]:.3g}"
+        f"{m['outer roughness'][-1]:.3g}; slope of the inner {_told(m['inner slope'])}, of the outer "
+        f"{_told(m['outer slope'])}"
         for target, m in measured.items()
     ]
     return Verdict(
@@ -189,6 +192,10 @@ def _s10(rows: Sequence[Row]) -> Verdict:
         + ". What is approximated to finite accuracy may have smooth parts; Vitushkin's theorem, on exact "
         "representations, is not decided here.",
     )
+
+
+def _told(interval: Sequence[float]) -> str:
+    return f"{interval[0]:.2g} to {interval[1]:.2g}" if interval else "unknown"
 
 
 def _slope(members: Sequence[dict[str, Any]], part: str) -> float:

@@ -1,4 +1,4 @@
-"""Claims S6, S7, S11 and S12 of compositional sparsity: attention that selects, isometries, compiled graphs, bounds."""
+"""Claims S7, S11 and S12 of compositional sparsity: isometries, compiled graphs, bounds."""
 
 from __future__ import annotations
 
@@ -13,84 +13,9 @@ from theodolite.claims.contract import claim
 from theodolite.claims.rule import Statistics, Verdict, outcome
 from theodolite.claims.sparsity.s1_s10_approximation import SPARSITY
 from theodolite.lab.cell import Cell, Row
-from theodolite.statistics.intervals import chance_of_no_excess, difference_interval, mean_interval
+from theodolite.statistics.intervals import difference_interval, mean_interval
 from theodolite.statistics.paired import against, holm
 from theodolite.theory.isometry import RECOVERY
-
-# S6 — self-attention selects the variables of a constituent function
-
-_LEARNT = 0.5  # variance left unexplained
-_ASKED = (
-    *(("content", kind) for kind in ("softmax", "thresholded", "sparsemax", "entmax")),
-    ("sibling", "softmax"),
-    ("before", "softmax"),
-)
-
-
-def _s6_cells() -> list[Cell]:
-    training = {"tokens": 8, "width": 32, "seeds": 4, "steps": 500, "batch": 48, "rate": 5e-3}
-    return [Cell("selected-inputs", {"target": target, "attention": kind, **training}) for target, kind in _ASKED]
-
-
-@claim(
-    "S6",
-    "Self-attention selects the variables of a constituent function, and W_Q W_Kᵀ acts like a Mahalanobis metric.",
-    SPARSITY + "Section 5.2",
-    "One block of one head learns x_i·x_j with a partner j told by content (four kinds of weights), by place in a "
-    f"tree, or the token before; four seeds, of which those with less than {_LEARNT:.0%} of the variance unexplained "
-    "count, at least two each. Selects: the 95 % interval of the mean AUC of the partner against other tokens above "
-    "0.9, of the mass on token and partner above twice the uniform, and on average fewer than half of the tokens read "
-    "(exp entropy). A metric: the interval of the positive-semidefinite share of the symmetric part of W_Q W_Kᵀ lies "
-    "above what it was before training (Welch, 95 %). Holds if all select and all three targets show a metric; fails "
-    "if in one setting AUC or mass is clearly below its bound (one-sided t-tests, Holm over all twelve at 2.5 %), or "
-    "the share clearly falls on all three targets; else undecided.",
-    _s6_cells,
-    quote="self-attention for each token selects the relevant other tokens in the sequence. The matrices W_Q and W_K "
-    "… may be together somewhat similar to a learned Malanhobis distance.",
-    kind="conjecture",
-    statistics=Statistics(
-        "4 seeds for each of six settings",
-        "none for holding, for which all must agree; for failing Holm over the twelve bounds, 2.5 % one-sided",
-    ),
-    heavy=True,
-)
-def _s6(rows: Sequence[Row]) -> Verdict:
-    measured: dict[str, Any] = {}
-    missed, few, metric = [], [], {}
-    below: dict[str, list[float]] = {}
-    for row in rows:
-        target, kind = row.cell.config["target"], row.cell.config["attention"]
-        name, counted = f"{target}, {kind}", [m for m in row["members"] if m["unexplained"] < _LEARNT]
-        if len(counted) < 2:
-            few.append(name)
-            continue
-        values = {k: [m[k] for m in counted] for k in counted[0]}
-        auc, mass = mean_interval(values["auc"]), mean_interval(values["mass"])
-        reads = statistics.fmean(values["effective"])
-        selects = auc and mass and auc[0] > 0.9 and mass[0] > 2 * row["uniform"]
-        if not selects or reads >= row.cell.config["tokens"] / 2:
-            missed.append(name)
-        bounds = {"auc": 0.9, "mass": 2 * row["uniform"]}
-        below[name] = [chance_of_no_excess([-v for v in values[what]], -bound) for what, bound in bounds.items()]
-        if kind == "softmax":
-            metric[target] = difference_interval(values["positive"], values["start_positive"])
-        kept = ("unexplained", "auc", "mass", "effective", "above_threshold", "start_effective", "positive",
-                "start_positive", "symmetric", "tag_positive", "idle")  # fmt: skip
-        measured[name] = {"learnt": len(counted), **{k: statistics.fmean(values[k]) for k in kept}}
-    shows = [target for target, (low, _) in metric.items() if low > 0]
-    clear = holm([p for each in below.values() for p in each], 0.025)
-    wrong = any(clear) or (len(metric) == 3 and all(high < 0 for _, high in metric.values()))
-    summary = ", ".join(f"{n}: AUC {m['auc']:.2f}, reads {m['effective']:.1f}, PSD share {m['start_positive']:.2f} → "
-                     f"{m['positive']:.2f}" for n, m in measured.items())  # fmt: skip
-    return Verdict(
-        outcome(not wrong, not few and not missed and len(shows) == 3),
-        {"AUC": "> 0.9", "metric": "content, sibling, before"},
-        measured,
-        f"{summary}. A metric {'for ' + ', '.join(shows) if shows else 'nowhere'}"
-        f"{'; not learnt: ' + ', '.join(few) if few else ''}"
-        f"{'; does not select: ' + ', '.join(missed) if missed else ''}.",
-    )
-
 
 # S7 — Lemma 1: attention scores as a restricted isometry
 

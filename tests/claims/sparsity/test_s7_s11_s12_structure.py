@@ -1,4 +1,4 @@
-"""S6, S7, S11 and S12: verdicts on rows that are made up to hold, to fail and to leave open."""
+"""S7, S11 and S12: verdicts on rows that are made up to hold, to fail and to leave open."""
 
 from __future__ import annotations
 
@@ -7,43 +7,10 @@ from typing import Any
 
 import pytest
 
-import theodolite.claims.sparsity.s6_s7_s11_s12_structure  # noqa: F401 — registers the claims
+import theodolite.claims.sparsity.s7_s11_s12_structure  # noqa: F401 — registers the claims
 from theodolite.claims.contract import claims
 from theodolite.lab.cell import Row
 from theodolite.theory.isometry import least_constant
-
-
-def selecting(changes: dict[str, dict[str, Any]] | None = None) -> list[Row]:
-    rows = []
-    for cell in claims["S6"].cells():
-        members = []
-        for seed in range(cell.config["seeds"]):
-            member = {
-                "unexplained": 0.1, "auc": 0.99 + 0.001 * seed, "mass": 0.9 + 0.001 * seed, "effective": 2.0,
-                "above_threshold": 2.0, "start_effective": 7.0, "positive": 0.8 + 0.01 * seed,
-                "start_positive": 0.5 + 0.01 * seed, "symmetric": 0.8, "tag_positive": 1.0, "idle": 0.1,
-            }  # fmt: skip
-            named = f"{cell.config['target']}, {cell.config['attention']}"
-            members.append({**member, **(changes or {}).get(named, {})})
-        rows.append(Row(cell, {"members": members, "uniform": 0.25}))
-    return rows
-
-
-@pytest.mark.parametrize(
-    ("changes", "outcome"),
-    [
-        ({}, "holds"),
-        ({"content, entmax": {"auc": 0.6}}, "fails"),
-        ({"before, softmax": {"mass": 0.3}}, "fails"),
-        ({"content, softmax": {"effective": 5.0}}, "undecided"),
-        ({"sibling, softmax": {"positive": 0.5}}, "undecided"),
-        ({f"{target}, softmax": {"positive": 0.5} for target in ("content", "sibling", "before")}, "undecided"),
-        ({f"{target}, softmax": {"positive": 0.2} for target in ("content", "sibling", "before")}, "fails"),
-        ({"content, sparsemax": {"unexplained": 0.9}}, "undecided"),
-    ],
-)
-def test_s6_asks_for_selection_everywhere_and_tells_where_a_metric_is_seen(changes, outcome):
-    assert claims["S6"].decide(selecting(changes)).outcome == outcome
 
 
 def isometries(**changes: float) -> list[Row]:
