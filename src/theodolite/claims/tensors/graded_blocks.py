@@ -7,6 +7,7 @@ the part of degree c in S_B. The tokens enter through S_A, S_B and x alone, so t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from theodolite.field import Modulus, draw_residues, product
 
 Polynomial = list[Tensor]  # coefficients of 1, t, t², …: matrices (row, column, a point, b point); sizes of 1 broadcast
 
-_CPU_NUMBERS = 1 << 18  # in one coefficient of one tile
+_CPU_NUMBERS = 1 << 20  # in one coefficient of one tile
 _CUDA_NUMBERS = 1 << 26
 
 
@@ -158,8 +159,9 @@ def block_matrix(forms: AttentionForms, a: Side, b: Side, degree: int, total: in
     width = max(forms.start.shape)
     numbers = _CUDA_NUMBERS if a.gram.device.type == "cuda" else _CPU_NUMBERS
     pairs = max(1, numbers // (width * width))
-    wide = min(columns, pairs)
-    high = max(1, pairs // wide)
+    # Near to square: what belongs to one side alone is computed once a tile, for each point of that side.
+    wide = min(columns, max(math.isqrt(pairs), pairs // rows))
+    high = min(rows, max(1, pairs // wide))
     matrix = torch.empty(rows, columns, dtype=a.gram.dtype, device=a.gram.device)
     gram_a, token, gram_b = a.gram.permute(1, 2, 0), a.token.T, b.gram.permute(1, 2, 0)
     for top in range(0, rows, high):
