@@ -193,6 +193,8 @@ class _Campaign:
         self.running[group.id] = group
         self.reached[group.id] = group.step
         self.recorded[group.id] = 0
+        if not training:  # it says nothing before its end
+            self._watch(_measuring(group.cells[0]))
         self.engine.submit(group, replace(self.context, trial=trial))
 
     def _wait_for_others(self) -> None:
@@ -286,11 +288,16 @@ def _steps(cell: Cell) -> int:
 def _label(group: Group, update: Update) -> str:
     config = group.cells[0].config
     if group.cells[0].measure != TRAINING:
-        return f"{group.cells[0].measure} of {describe(group.cells[0])}"
+        return _measuring(group.cells[0])
     best = max((look.score for look in update.looks), default=None)
     score = "" if best is None else f", best {best:.2f}"
     note = f" ({update.note})" if update.note else ""
     return f"{config['net']} on {config['task']}: step {update.step}, {update.live} live{score}{note}"
+
+
+def _measuring(cell: Cell) -> str:
+    subject = describe(cell)
+    return cell.measure if subject == cell.measure else f"{cell.measure} of {subject}"
 
 
 def _exit(message: Died) -> str:
