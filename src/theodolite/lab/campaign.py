@@ -296,8 +296,7 @@ def _label(group: Group, update: Update) -> str:
 
 
 def _measuring(cell: Cell) -> str:
-    subject = describe(cell)
-    return cell.measure if subject == cell.measure else f"{cell.measure} of {subject}"
+    return f"{cell.measure} of {describe(cell)}" if "net" in cell.config else describe(cell)
 
 
 def _exit(message: Died) -> str:
