@@ -237,7 +237,7 @@ def verdict(page: Served, request: Request, table: str, heard: Heard) -> str:
         return f"fault: the style sheet is answered with {alive}"
     if SECRET in body:
         return "fault: it read what lies outside"
-    if status >= 500 and status != 503:
+    if status >= 500 and status not in (503, 504, 507):
         return f"fault: status {status}, {body[:200]!r}, {heard.lines[-1:]}"
     if request.leaves and not any("leaves the folder" in line for line in heard.lines):
         return f"fault: status {status}, a path that leaves and is not logged"
@@ -249,7 +249,7 @@ def verdict(page: Served, request: Request, table: str, heard: Heard) -> str:
         return "answered"
     if request.method != "HEAD" and request.raw is None and status not in (400, 431) and not _sentence(body):
         return f"fault: status {status} without a sentence, {body[:200]!r}"
-    return "busy" if status == 503 else "refused"
+    return "busy" if status > 500 else "refused"
 
 
 def _places(out: Path, say: Callable[[str], None]) -> Iterator[str]:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.bench.members import member, stored
-from theodolite.serving.serve import Served
+from theodolite.serving.calculator import Busy, Calculator
+from theodolite.serving.serve import Served, serve
 
 from .conftest import SECRET
 from .test_tables import made
@@ -71,7 +72,7 @@ def test_runs_are_chosen_filtered_and_compared(tab, folder):
     boxes.nth(2).click()  # the two last chosen count: another task now
     section.locator("#compared .trouble >> text=different tasks").wait_for()
     section.locator("#runs-net").select_option("rnn")
-    section.locator("#counted >> text=4 members").wait_for()
+    section.locator("#counted >> text=4 runs").wait_for()
     section.locator("#runs-lines").select_option("members")
     section.locator("#lines tbody tr").nth(3).wait_for()
     section.locator("#runs-where").fill("sed=1")
@@ -82,9 +83,32 @@ def test_runs_appear_while_the_page_is_open(tab, folder):
     section = turn(tab, "runs")
     stored(folder / "late", [member(seed=0)])
     section.locator("[data-runs=late]").click(timeout=10_000)
-    section.locator("#counted >> text=1 members").wait_for()
+    section.locator("#counted >> text=1 run in 1 line").wait_for()
     stored(folder / "late", [member(seed=1)])
-    section.locator("#counted >> text=2 members").wait_for(timeout=10_000)
+    section.locator("#counted >> text=2 runs").wait_for(timeout=10_000)
+
+
+def test_a_server_with_too_much_to_do_is_asked_again_until_it_answers(chromium, folder, monkeypatch):
+    refused = []
+
+    class Occupied(Calculator):
+        async def ask(self, function: Any, key: Any = None) -> Any:
+            if len(refused) < 12:
+                refused.append(key)
+                raise Busy("too much to do: ask again in a moment")
+            return await super().ask(function, key)
+
+    monkeypatch.setattr("theodolite.serving.app.Calculator", Occupied)
+    with serve(folder, port=0, wait=False) as occupied:
+        context = chromium.new_context()
+        opened = context.new_page()
+        opened.goto(occupied.address)
+        section = turn(opened, "sawtooth")
+        section.locator(".answer[data-waiting]").wait_for()
+        says(section, "up to 16 pieces")
+        assert len(refused) == 12
+        assert section.locator("[data-waiting], .trouble").count() == 0
+        context.close()
 
 
 def test_reports_are_read_side_by_side_in_a_sandbox(tab):

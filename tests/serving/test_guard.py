@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.each import each
 from theodolite.errors import BadInput
-from theodolite.serving.guard import LARGEST, bound_to
+from theodolite.serving.guard import LARGEST, NEVER_BUSY, bound_to, explained
 from theodolite.serving.serve import serve
 
 from .conftest import SECRET, Client
@@ -236,6 +236,21 @@ def test_a_fault_of_ours_is_a_sentence_and_its_traceback_is_in_the_log(client, m
     assert sent.status == 500
     assert "secret" not in sent.json["error"]
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_server_with_too_much_to_do_says_so_but_answers_what_a_browser_asks_for_only_once(client, monkeypatch):
+    monkeypatch.setattr("theodolite.serving.guard._AT_ONCE", 0)
+    sent = client.send("/api/places")
+    assert (sent.status, sent.headers["retry-after"]) == (503, "1")
+    assert "again in a moment" in sent.json["error"]
+    for address in NEVER_BUSY:
+        query = {"place": "survey"} if address == "/report" else {}
+        assert client.send(address, **query).status == 200, address
+
+
+@pytest.mark.parametrize("error", [TimeoutError(), MemoryError()])
+def test_what_would_fail_again_is_not_asked_again(error):
+    assert explained(error)[0] not in (500, 503)
 
 
 def test_slow_clients_do_not_keep_others_waiting(client):

@@ -94,7 +94,7 @@ class Page:
     async def report(self, request: Request) -> Response:
         asked = _asked(request, (PLACE,))
         file = self.folder.file(asked["place"], REPORT)
-        content = await self.reader.ask(file.read_bytes)
+        content = await asyncio.to_thread(file.read_bytes)
         return HTMLResponse(content, headers={"content-security-policy": REPORT_POLICY})
 
     async def places(self, request: Request) -> Response:

@@ -39,6 +39,8 @@ REPORT_POLICY = (
 LARGEST = 20 * 2**20  # bytes of a table
 _LONGEST_ADDRESS = 8192
 _AT_ONCE = 256  # requests
+# What a browser asks for by itself, and would not ask for again; none of it is computed.
+NEVER_BUSY = ("/", "/page.css", "/page.js", "/report")
 _SECONDS = 60.0
 _METHODS = ("GET", "HEAD", "POST", "DELETE")
 _HEADERS = {
@@ -105,14 +107,15 @@ class Guard:
             status, sentence = explained(error)
             if status == 500:
                 logger.exception("a fault at %s", scope["path"][:200])
-            await JSONResponse({"error": sentence}, status)(scope, receive, answer)
+            again = {"retry-after": "1"} if isinstance(error, Busy) else None
+            await JSONResponse({"error": sentence}, status, again)(scope, receive, answer)
         finally:
             self._running -= 1
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
-        if self._running > _AT_ONCE:
-            raise Refused(503, f"{self._running} requests are open already: try again in a moment")
+        if self._running > _AT_ONCE and scope["path"] not in NEVER_BUSY:
+            raise Busy(f"{self._running} requests are open already: ask again in a moment")
         if scope["method"] not in _METHODS:
             raise Refused(405, f"{scope['method'][:20]} is not answered here: use GET")
         if len(scope["query_string"]) > _LONGEST_ADDRESS or len(scope["path"]) > _LONGEST_ADDRESS:
@@ -134,7 +137,8 @@ class Guard:
 
 
 def explained(error: Exception) -> tuple[int, str]:
-    """The status and the sentence; a fault of ours is said to be one, and its traceback is in the log."""
+    """The status and the sentence. The page asks again after 503, and after nothing else; a fault of ours is said to be
+    one, and its traceback is in the log."""
     if isinstance(error, Refused):
         return error.status, str(error)
     if isinstance(error, HTTPException):
@@ -146,9 +150,9 @@ def explained(error: Exception) -> tuple[int, str]:
     if isinstance(error, TheodoliteError):
         return 400, str(error)
     if isinstance(error, TimeoutError):
-        return 503, "this took too long: ask for less, or try again in a moment"
+        return 504, "this took too long: ask for less, or try again in a moment"
     if isinstance(error, MemoryError):
-        return 503, "this takes more memory than there is: ask for less"
+        return 507, "this takes more memory than there is: ask for less"
     return 500, "a fault of theodolite's: its log says where (run 'theodolite serve -v')"
 
 

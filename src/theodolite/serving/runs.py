@@ -32,8 +32,8 @@ _GROUPS = (
     Column("shape", "shape", numeric=False),
     Column("task", "task", numeric=False),
     Column("task_args", "fields", numeric=False),
-    Column("solved", "solved", "members that reached the threshold on fresh data of trained lengths", numeric=False),
-    Column("mean", "mean score", "over the members that did not diverge"),
+    Column("solved", "solved", "runs that reached the threshold on fresh data of trained lengths", numeric=False),
+    Column("mean", "mean score", "over the runs that did not diverge"),
     Column("unseen", "unseen", "mean score at lengths never trained on"),
     Column("median", "steps", "median to solve it, among those that did"),
     Column("steps", "of"),
@@ -78,7 +78,7 @@ def listed(trained: Trained, asked: Mapping[str, Any]) -> dict[str, Any]:
     chosen, begin = choose(trained, where=_pairs(asked["where"]), **named), asked["page"] * LINES
     if asked["lines"] == "members":
         lines = [flat(row) for row in chosen.read(begin, LINES)]
-        table, ids, total = Table("Members", _MEMBERS, lines), None, chosen.count
+        table, ids, total = Table("Runs", _MEMBERS, lines), None, chosen.count
     else:
         found, total = chosen.page(begin, LINES)
         ids = [one.name for one, _ in found]
@@ -105,10 +105,10 @@ def compared(trained: Trained, first: str, second: str, metric: str) -> Shown:
 
 def _comparison(found: Comparison) -> Shown:
     notes = [
-        f"{one.task}: {one.pairs} pairs, {one.compared} of them with this score on both sides." for one in found.tasks
+        f"{one.task}: {one.pairs} pairs of runs, {one.compared} with this score on both sides." for one in found.tasks
     ]
     if any(found.unpaired):
-        notes.append(f"Without a partner: {found.unpaired[0]} members of A, {found.unpaired[1]} of B.")
+        notes.append(f"Runs without a partner: {found.unpaired[0]} of A, {found.unpaired[1]} of B.")
     return Shown(
         facts=[("A, the baseline", found.first), ("B", found.second), ("score", found.metric)],
         tables=[Table("Pair by pair", _COMPARISON, [_task(one) for one in found.tasks])],

@@ -6,6 +6,7 @@ const element = (tag, properties = {}, ...children) => {
   return made;
 };
 const byId = (id) => document.getElementById(id);
+const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 history.replaceState(null, "", location.pathname + location.hash); // the cookie has the token now
@@ -14,8 +15,10 @@ history.replaceState(null, "", location.pathname + location.hash); // the cookie
 
 class Trouble extends Error {}
 
-async function ask(address, options = {}) {
-  for (let tries = 0; ; tries += 1) {
+// A server that has too much to do says so (503) and is asked again until it answers, or `wanted` says that nobody waits
+// for this answer any more: then there is none.
+async function ask(address, options = {}, wanted = () => true) {
+  for (let tries = 1; ; tries += 1) {
     let response;
     try {
       response = await fetch(address, options);
@@ -24,9 +27,10 @@ async function ask(address, options = {}) {
     }
     if (response.status === 304) return null;
     const content = await response.json().catch(() => ({ error: `The server answered with ${response.status}.` }));
-    if (response.status === 503 && tries < 5) {
-      await pause(300 * (tries + 1));
-      continue;
+    if (response.status === 503) {
+      await pause(Math.min(3000, 300 * tries) * (0.75 + 0.5 * Math.random()));
+      if (wanted(content.error)) continue;
+      return null;
     }
     if (!response.ok) throw new Trouble(content.error);
     return { content, tag: response.headers.get("etag") };
@@ -38,6 +42,10 @@ async function ask(address, options = {}) {
 function asker(node, show) {
   let next = null;
   let busy = false;
+  const stillWanted = () => {
+    node.dataset.waiting = "The server is busy, and is asked again …";
+    return !next;
+  };
   return async (address, options = {}) => {
     next = [address, options];
     if (busy) return;
@@ -48,7 +56,7 @@ function asker(node, show) {
         const [asked, how] = next;
         next = null;
         try {
-          const found = await ask(asked, how);
+          const found = await ask(asked, how, stillWanted);
           if (!next && found) show(found);
         } catch (error) {
           if (!next) node.replaceChildren(element("p", { className: "trouble", role: "alert", textContent: error.message }));
@@ -59,6 +67,7 @@ function asker(node, show) {
       clearTimeout(waiting);
       busy = false;
       node.removeAttribute("aria-busy");
+      delete node.dataset.waiting;
     }
   };
 }
@@ -158,7 +167,7 @@ for (const form of document.querySelectorAll("form[data-part]")) {
     const say = asker(node, ({ content }) => show(node, content));
     let last = null;
     return (text) => {
-      if (text !== last) say(`${path}?${(last = text)}`);
+      if (text !== last || node.querySelector(".trouble")) say(`${path}?${(last = text)}`);
     };
   });
   let later = 0;
@@ -336,7 +345,7 @@ function openReport(path) {
 
 const listing = asker(byId("lines"), ({ content, tag }) => {
   runs.tag = tag;
-  byId("counted").textContent = content.says[0] ?? `${content.members} members in ${content.total} lines, as of now`;
+  byId("counted").textContent = content.says[0] ?? `${counted(content.members, "run")} in ${counted(content.total, "line")}, as of now`;
   byId("lines").replaceChildren(...(content.total ? [tabled(content.tables[0], content.ids, choose)] : []));
   for (const box of byId("lines").querySelectorAll("input[type=checkbox]")) {
     box.checked = runs.chosen.includes(box.value);
@@ -438,7 +447,7 @@ async function take(file) {
     const select = byId("table-target");
     select.replaceChildren(...content.columns.map((name) => element("option", { value: name, textContent: name })));
     select.value = content.columns.at(-1);
-    said(`${content.name}: ${content.rows} rows, ${content.columns.length} columns`);
+    said(`${content.name}: ${counted(content.rows, "row")}, ${counted(content.columns.length, "column")}`);
     armed(true);
   } catch (error) {
     troubled(error);
@@ -451,7 +460,13 @@ async function beginTable() {
   tableFound.replaceChildren();
   try {
     const { id } = table;
-    let { content } = await ask(`api/tables/${id}/discover?${query}`, { method: "POST" });
+    const still = (sentence) => {
+      if (table.id === id) said(`${sentence} …`);
+      return table.id === id;
+    };
+    const begun = await ask(`api/tables/${id}/discover?${query}`, { method: "POST" }, still);
+    if (!begun) return;
+    let { content } = begun;
     const bar = element("progress", { max: 1, ariaLabel: "progress" });
     const words = element("p");
     byId("table-state").replaceChildren(bar, words);
