@@ -66,6 +66,14 @@ def test_networks_of_other_names_are_compared_where_one_is_left_on_either_side()
     assert paired(["gru", "rnn"], ["lstm"]) == {}
 
 
+def test_two_that_are_left_and_were_asked_other_things_are_not_compared():
+    asked = lambda net, *abilities: [replace(BASE, net=net, ability=one) for one in abilities]
+    old = kept(*asked("mlp", "rank", "majority", "carry"), nets=("mlp",))
+    found = against("OLD", old, kept(*asked("lstm", "rank", "copy", "causality")))
+    assert (found.changes, found.costs, found.unpaired) == ((), (), ("lstm", "mlp"))
+    assert len(against("OLD", old, kept(*asked("lstm", "rank", "majority", "copy"))).changes) == 2
+
+
 def test_a_survey_is_compared_with_the_one_in_its_folder(tmp_path):
     first = survey("sum-of-products", only=["separation-rank", "symmetry"], out=tmp_path / "out")
     assert first.against is None

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Column
+from rich.text import Text
 
 from theodolite.cli.terminal import plainly, terminal
 
@@ -66,17 +66,24 @@ def progress_bar() -> Iterator[Bar]:
     if not console.is_terminal:
         yield Bar(lambda done, total, label, left: None)
         return
-    whole = Column(no_wrap=True, min_width=7)  # what is going on gives way in a narrow terminal, the clocks do not
     columns = (
         SpinnerColumn(),
-        BarColumn(bar_width=24, table_column=Column(min_width=10)),
-        TimeElapsedColumn(table_column=whole),
-        TextColumn("{task.fields[left]}", table_column=Column(no_wrap=True, min_width=10)),
-        TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+        BarColumn(bar_width=24),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    with _Lines(*columns, console=console, transient=True) as progress:
         task = progress.add_task("getting ready", total=None, left="estimating")
         yield Bar(_Drawn(progress, task))
+
+
+class _Lines(Progress):
+    """What is going on stands below the bar, and has the whole width."""
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield self.make_tasks_table(self.tasks)
+        for task in self.tasks:
+            yield Text(task.description, no_wrap=True, overflow="ellipsis")
 
 
 @contextmanager

@@ -105,30 +105,33 @@ class Against:
 
     def summary(self) -> Summary:
         """As the first section of a report."""
-        order = {"changed": 0, "not told apart": 1, "as before": 2}
-        body = [
-            {
-                "net": _named(change),
-                "ability": change.after.ability,
-                "before": told(change.before),
-                "after": told(change.after),
-                "verdict": change.verdict,
-            }
-            for change in sorted(self.changes, key=lambda change: order[change.verdict])
-        ]
+        line = lambda change: {
+            "net": _named(change),
+            "ability": change.after.ability,
+            "before": told(change.before),
+            "after": told(change.after),
+            "verdict": change.verdict,
+        }
+        changed = [line(change) for change in self.of("changed")]
+        others = [line(change) for change in (*self.of("not told apart"), *self.of("as before"))]
         costs = [{"net": net, "quantity": name, "before": was, "after": now} for net, name, was, now in self.costs]
-        tables = [Table("Answers before and now", _COLUMNS, body)] if body else []
+        tables = [Table("What changed", _COLUMNS[:-1], changed)] if changed else []
         tables += [Table("Costs before and now", _COSTS, costs)] if costs else []
-        return Summary(self.headline, tables, notes=(_MEANING,))
+        tables += [Table("What did not change, or cannot be told apart", _COLUMNS, others)] if others else []
+        return Summary(self.counted, tables, notes=(_MEANING,))
 
 
 def against(old: str, before: Saved, after: Saved) -> Against:
-    """Networks of the same name are compared; where one is left on either side, these two are."""
-    pairs = paired(before.nets, after.nets)
+    """Networks of the same name are compared; where one is left on either side, these two are, unless most of what they
+    were asked is not the same, as of one that reads vectors and one that reads sequences."""
+    pairs: dict[str, str] = {}
     changes, costs, other, single = [], [], 0, 0
-    for net, was in pairs.items():
+    for net, was in paired(before.nets, after.nets).items():
         first = {one.ability: one for one in before.answers if one.net == was}
         second = {one.ability: one for one in after.answers if one.net == net}
+        if net != was and len(first.keys() & second.keys()) < len(first.keys() ^ second.keys()):
+            continue
+        pairs[net] = was
         single += len(first.keys() ^ second.keys())
         for ability in (name for name in second if name in first):
             if first[ability].setting == second[ability].setting:

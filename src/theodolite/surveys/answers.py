@@ -10,6 +10,8 @@ from theodolite.lab.cell import Row
 from theodolite.report import Answer, Standing
 from theodolite.surveys.section import Setting
 
+_MOST = 3  # names in one list
+
 
 @dataclass(frozen=True)
 class Ability:
@@ -48,3 +50,9 @@ def failures(rows: Sequence[Row], setting: Setting) -> list[str]:
 def spelt(setting: Mapping[str, Any]) -> str:
     """What a number was measured with, in words: two numbers are compared where these are the same."""
     return ", ".join(f"{name} {value}" for name, value in setting.items())
+
+
+def spoken(items: Sequence[str]) -> str:
+    """As a sentence has them: `a, b and c`."""
+    shown = [*items[:_MOST], *([f"{len(items) - _MOST} more"] if len(items) > _MOST else [])]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)

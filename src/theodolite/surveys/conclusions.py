@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from theodolite.lab.cell import Row
 from theodolite.report import Answer
 from theodolite.report.answer import own, short_names
+from theodolite.surveys.answers import spoken
 
-_MOST = 3  # names in one list
+_MOST = 3  # parts of one sentence
 _NOTABLE = 1.25  # times that differ by less are told as about the same
 _SETTLED = ("yes", "no", "partly")
 _STATE = "constant state size"
@@ -50,7 +51,7 @@ def _learning(answers: Sequence[Answer], names: Mapping[str, str]) -> str:
     beyond = (
         ", also on longer inputs than any in training" if any(" longer " in one.text for one in most.values()) else ""
     )
-    listed = f" ({_listed(reliably)})" if reliably else ""
+    listed = f" ({spoken(reliably)})" if reliably else ""
     told = sorted(order[1:], key=lambda net: not own(net))[:_MOST]  # the user's in any case
     rest = [f"{names[net]} {_counted(*counts[net])}" for net in order if net in told]
     first, second = counts[best]
@@ -84,7 +85,7 @@ def _apart(answers: Sequence[Answer], names: Mapping[str, str]) -> str:
         if set(found.values()) == {"yes", "no"} and ability != _STATE:
             having.setdefault(tuple(net for net in found if found[net] == "yes"), []).append(ability)
     told = [
-        f"nly {_listed([names[net] for net in nets])} {'have' if len(nets) > 1 else 'has'} {_listed(abilities)}"
+        f"nly {spoken([names[net] for net in nets])} {'have' if len(nets) > 1 else 'has'} {spoken(abilities)}"
         for nets, abilities in having.items()
     ]
     return f"O{'; o'.join(told[:_MOST])}." if told else ""
@@ -103,9 +104,9 @@ def _own_apart(answers: Sequence[Answer], mine: Sequence[str], names: Mapping[st
             if found[net] != "yes" and list(found.values()).count("yes") == len(found) - 1
         }
         lacks, partly = ([a for a, standing in behind.items() if standing == s] for s in ("no", "partly"))
-        told = [f"alone has {_listed(alone)}"] if alone else []
-        told += [f"alone lacks {_listed(lacks)}"] if lacks else []
-        told += [f"alone has {_listed(partly)} only in part"] if partly else []
+        told = [f"alone has {spoken(alone)}"] if alone else []
+        told += [f"alone lacks {spoken(lacks)}"] if lacks else []
+        told += [f"alone has {spoken(partly)} only in part"] if partly else []
         parts += [f"{names[net]} {'; it '.join(told)}"] if told else []
     return "; ".join(parts[:_MOST]) + "." if parts else _nearest(mine[0], settled, names)
 
@@ -132,7 +133,7 @@ def _nearest(net: str, settled: Mapping[str, Mapping[str, str]], names: Mapping[
     near = [other for other in alike if alike[other] == max(alike.values())]
     same = shared[near[0]]
     does = "does" if len(near) == 1 else "do"
-    listed = _listed([names[other] for other in near])
+    listed = spoken([names[other] for other in near])
     return f"{names[net]} answers as {listed} {does} in {sum(same)} of {len(same)} settled questions, the nearest here."
 
 
@@ -151,9 +152,7 @@ def _cost(rows: Sequence[Row], answers: Sequence[Answer], names: Mapping[str, st
     constant, growing = ([names[net] for net, standing in state.items() if standing == s] for s in ("yes", "no"))
     if constant and growing:
         begins = "the" if parts else "The"
-        parts.append(
-            f"{begins} state carried along is constant in {_listed(constant)}, and grows in {_listed(growing)}"
-        )
+        parts.append(f"{begins} state carried along is constant in {spoken(constant)}, and grows in {spoken(growing)}")
     return "; ".join(parts) + "." if parts else ""
 
 
@@ -166,8 +165,3 @@ def _times(per: str, of: Mapping[str, float], names: Mapping[str, str]) -> str:
         f"Training takes {of[least]:.3g} µs a {per} in {names[least]}, the fastest{''.join(mine)}, and "
         f"{of[most]:.3g} in {names[most]}, the slowest"
     )
-
-
-def _listed(items: Sequence[str]) -> str:
-    shown = [*items[:_MOST], *([f"{len(items) - _MOST} more"] if len(items) > _MOST else [])]
-    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)

@@ -60,7 +60,7 @@ class CostSection(Section):
         return [Cell("cost", {**net.named(), "shape": net.measured(_TOKENS[preset])})]
 
     def seconds(self, cell: Cell) -> float:
-        return 4.0 if "tokens" in cell.config["shape"] else 1.0
+        return 2.0 if "tokens" in cell.config["shape"] else 0.5
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         good = [row for row in rows if not row.error]
@@ -189,10 +189,16 @@ def _lines(row: Row) -> list[dict[str, Any]]:
                 "value": found["value"],
                 "predicted": predicted,
                 "agrees": agrees,
-                "formula": diagnostics.get("formula"),
+                "formula": _own_part(diagnostics.get("formula"), name),
             }
         lines.append(line)
     return lines
+
+
+def _own_part(formula: str | None, name: str) -> str | None:
+    """A family's formula is of its parameters and then of its operations: what this line is about."""
+    parts = (formula or "").split("; ")
+    return parts[name != "parameters"] if len(parts) == 2 else formula
 
 
 section = CostSection()

@@ -82,7 +82,7 @@ def _line(net: str, found: Mapping[str, Any]) -> dict[str, Any]:
         "rows": evaluation["rows"],
         "rows_training": training["rows"],
         "calls": max(calls, default=None),
-        "weights": ", ".join(weights) or None,
+        "weights": ", ".join(weights) or "none",
         "later": evaluation["later"],
         "ahead": evaluation["ahead"],
     }

@@ -24,7 +24,7 @@ from theodolite.report import Answer, Band, Column, Figure, Line, Panel, Series,
 from theodolite.statistics.intervals import mean_interval
 from theodolite.surveys.answers import Ability, failures, spelt
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Preset, Section, Setting
+from theodolite.surveys.section import Preset, Section, Setting, training_seconds
 from theodolite.tasks.contract import Task, make_task, tasks
 from theodolite.training.group import Schedule
 from theodolite.training.pairing import task_sizes
@@ -147,10 +147,7 @@ class LearnabilitySection(Section):
         return planned
 
     def seconds(self, cell: Cell) -> float:
-        """Steps times tokens: nets of equal size differ by less than tasks do."""
-        schedule = cell.config["schedule"]
-        length = cell.config["task_args"].get("longest", 2)
-        return 4e-5 * schedule["steps"] * schedule["batch"] * (1 + length) / 8
+        return training_seconds(cell.config["schedule"], cell.config["task_args"].get("longest"))
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         tried = [row for row in rows if not row.error]
@@ -216,8 +213,9 @@ def _symbols(task_args: Mapping[str, Any]) -> str:
 
 
 def _glossary(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    names = dict.fromkeys(entry["task"] for entry in entries)
-    return ["The tasks. " + "; ".join(f"{name}: {tasks[name].summary}" for name in names) + "."] if names else []
+    names = {entry["task"]: _name(entry) for entry in entries}
+    told = [f"{names[name]} (--task {name}): {tasks[name].summary}" for name in names]
+    return [f"The tasks. {'; '.join(told)}."] if told else []
 
 
 _MEANING = (
@@ -263,9 +261,17 @@ _RECALL = {
 }
 
 
+def _called(name: str, fields: Mapping[str, Any]) -> str:
+    return fields.get("function") or _CALLED.get(name, name.replace("-", " "))
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    """Of an entry's task, in the field's words."""
+    return _called(entry["task"], entry["task_args"])
+
+
 def ability(task: Task) -> Ability:
-    fields = vars(task)
-    called = fields.get("function") or _CALLED.get(task.name, task.name.replace("-", " "))
+    fields, called = vars(task), _called(task.name, vars(task))
     about = tasks[task.name].summary
     if task.name in _RECALL:
         about = f"associative recall of up to {fields['longest']} pairs in training: {about}"
@@ -360,7 +366,7 @@ def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str
         body.append(
             {
                 "net": entry["net"],
-                "task": entry["task"],
+                "task": _name(entry),
                 "here": setting_in_short(entry["task_args"], entry["trained_lengths"], _farthest(rows)) or None,
                 "solved": f"{solved['count']} of {solved['of']}",
                 "share": "{:.2f}–{:.2f}".format(*solved["interval"]),
@@ -386,10 +392,10 @@ def _table(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, str
 
 
 def _shares(entries: Sequence[Mapping[str, Any]]) -> Figure:
-    names = list(dict.fromkeys(entry["task"] for entry in entries))
+    names = list(dict.fromkeys(_name(entry) for entry in entries))
     series = []
     for net in dict.fromkeys(entry["net"] for entry in entries):
-        found = {entry["task"]: entry["solved"] for entry in entries if entry["net"] == net}
+        found = {_name(entry): entry["solved"] for entry in entries if entry["net"] == net}
         mine = [task for task in names if task in found]
         low, high = zip(*(found[task]["interval"] for task in mine), strict=True)
         series.append(Series(net, mine, [found[task]["share"] for task in mine], low, high))
@@ -422,7 +428,7 @@ def _lengths(entries: Sequence[Mapping[str, Any]], members: Mapping[tuple[str, s
             series.append(Series(entry["net"], lengths, means, low, high))
         first = next(entry for entry in entries if entry["task"] == task)
         bands = [Band(*first["trained_lengths"], label="trained")] if first["trained_lengths"] else []
-        panels.append(Panel(task, series, bands, [Line(first["chance"], "chance")]))
+        panels.append(Panel(_name(first), series, bands, [Line(first["chance"], "chance")]))
     if not panels:
         return None
     return Figure(

@@ -18,7 +18,7 @@ from theodolite.nets.load import blueprint
 from theodolite.report import Answer, Board, Chart, Column, Square, Standing, Summary, Table
 from theodolite.surveys.answers import Ability, failures, spelt
 from theodolite.surveys.candidate import Candidate
-from theodolite.surveys.section import Preset, Section, Setting
+from theodolite.surveys.section import Preset, Section, Setting, training_seconds
 from theodolite.tasks.contract import Task, make_task
 from theodolite.training.group import Schedule
 from theodolite.training.pairing import gives_signs, task_sizes
@@ -128,9 +128,8 @@ class MatrixSection(Section):
 
     def seconds(self, cell: Cell) -> float:
         if cell.measure == TRAINING:
-            schedule = cell.config["schedule"]
-            return 4e-5 * schedule["steps"] * schedule["batch"]
-        return 1.0
+            return training_seconds(cell.config["schedule"], cell.config["task_args"].get("bits"))
+        return 0.1 if cell.measure == _EXPRESS else 0.4
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         good = [row for row in rows if not row.error]

@@ -223,7 +223,13 @@ def _plan(
     chosen: Sequence[Candidate], preset: Preset, wanted: Mapping[str, Section]
 ) -> tuple[tuple[str, ...], list[_Planned]]:
     """Every section's cells. A net that a section cannot be planned for fails there and nowhere else."""
-    skipped: dict[str, None] = {}
+    skipped: dict[str, list[str]] = {}  # nets, by what is said of the first of them
+
+    def skip(net: Candidate | None, reason: object) -> None:
+        name = "" if net is None else net.name
+        alike = skipped.setdefault(f"{section.title}: {reason}".replace(f"'{name}'", "\0"), [])
+        alike += [name] if name not in alike else []
+
     planned = []
     for section in wanted.values():
         cells: dict[str, Cell] = {}
@@ -232,12 +238,12 @@ def _plan(
         for net in chosen if section.of_nets else (None,):
             reason = _why_not(section, net) if net is not None else None
             if reason is not None:
-                skipped[f"{section.title}: {reason}"] = None
+                skip(net, reason)
                 continue
             try:
                 found = section.plan(net, preset)
             except NotApplicable as reason:
-                skipped[f"{section.title}: {reason}"] = None
+                skip(net, reason)
             except TheodoliteError as error:
                 if net is None:
                     raise
@@ -246,7 +252,13 @@ def _plan(
                 cells |= {cell.key: cell for cell in found if isinstance(cell, Cell)}
                 refused += [row for row in found if isinstance(row, Row)]
         planned.append(_Planned(section, tuple(cells.values()), tuple(refused), troubles))
-    return tuple(skipped), planned
+    return tuple(_likewise(reason, names) for reason, names in skipped.items()), planned
+
+
+def _likewise(reason: str, names: Sequence[str]) -> str:
+    first, *others = names
+    told = reason.replace("\0", f"'{first}'")
+    return f"{told}; likewise {', '.join(map(repr, others))}" if others else told
 
 
 def _why_not(section: Section, net: Candidate) -> str | None:

@@ -56,7 +56,7 @@ class SensitivitySection(Section):
         return [Cell("sensitivity", config)]
 
     def seconds(self, cell: Cell) -> float:
-        return 0.01 * max(cell.config["lengths"]) * cell.config["draws"] / 4
+        return 4e-4 * max(cell.config["lengths"]) * cell.config["draws"]
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         good = [row for row in rows if not row.error]
@@ -153,7 +153,8 @@ def _line(row: Row) -> dict[str, Any]:
 def _headline(rows: Sequence[Row]) -> str:
     if not rows:
         return "No network could be measured."
-    return "One changed symbol. " + "; ".join(f"{row.cell.config['net']}: {_text(row)}" for row in rows) + "."
+    told = "; ".join(f"{row.cell.config['net']}: {_text(row)}" for row in rows)
+    return f"How far one changed symbol of n moves the output. {told}."
 
 
 def _figures(rows: Sequence[Row]) -> list[Figure]:

@@ -88,7 +88,8 @@ class SpectrumSection(Section):
         ]
 
     def seconds(self, cell: Cell) -> float:
-        return 2e-5 * cell.config["points"] ** 2 * cell.config["draws"]
+        of_point = 1e-4 if "tokens" in cell.config["shape"] else 2e-5
+        return of_point * cell.config["points"] ** 2 * cell.config["draws"]
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         good = [row for row in rows if not row.error]
@@ -196,10 +197,11 @@ def _headline(found: dict[str, list[Row]], setting: Setting) -> str:
     best, worst = max(means, key=lambda net: means[net]), min(means, key=lambda net: means[net])
     ranks = {net: _spelt(row, "left-right") for net, row in measured.items()}
     if best == worst:
-        return f"To come within {_EPSILON:.0%} of {best} takes {ranks[best]} products."
+        halves = "of functions of either half of its input"
+        return f"To come within {_EPSILON:.0%} of {best} takes a sum of {ranks[best]} products {halves}."
     return (
-        f"Products that come within {_EPSILON:.0%}, a half of the input on either side: most for {best} "
-        f"({ranks[best]}), fewest for {worst} ({ranks[worst]})."
+        f"Products f(A)·g(B) whose sum comes within {_EPSILON:.0%} of a network, A and B being halves of its input: "
+        f"most for {best} ({ranks[best]}), fewest for {worst} ({ranks[worst]})."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from theodolite.instruments.symmetry import GROUPS, HOLDS
 from theodolite.lab.cell import Cell, Row
 from theodolite.report import Answer, Column, Standing, Summary, Table
-from theodolite.surveys.answers import Ability, failures, spelt
+from theodolite.surveys.answers import Ability, failures, spelt, spoken
 from theodolite.surveys.candidate import Candidate
 from theodolite.surveys.section import Preset, Section, Setting
 
@@ -126,8 +126,8 @@ def _headline(answers: Sequence[Answer]) -> str:
         for group, ability in _ABILITIES.items():
             if answer.question == ability.question and answer.standing == "yes":
                 held[group].append(answer.net)
-    groups = [f"{group}: {', '.join(nets)}" for group, nets in held.items() if nets]
-    return "Exact symmetries. " + "; ".join(groups) + "." if groups else "No exact symmetry was found."
+    groups = [f"{group} in {spoken(nets)}" for group, nets in held.items() if nets]
+    return f"Exact symmetries: {'; '.join(groups)}." if groups else "No exact symmetry was found."
 
 
 section = SymmetrySection()

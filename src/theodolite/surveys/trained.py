@@ -69,7 +69,7 @@ class TrainedSection(Section):
         return [Cell("along-training", config)]
 
     def seconds(self, cell: Cell) -> float:
-        return 0.005 * cell.config["steps"] + 5e-4 * cell.config["points"] ** 2 * cell.config["looks"]
+        return 0.003 * cell.config["steps"] + 2e-4 * cell.config["points"] ** 2 * cell.config["looks"]
 
     def summarise(self, rows: Sequence[Row], setting: Setting) -> Summary:
         good = [row for row in rows if not row.error]

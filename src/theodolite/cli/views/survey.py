@@ -51,7 +51,7 @@ def _print_against(console: Console, found: Against) -> None:
     for change in found.of("changed"):
         was = "" if change.net == change.was else f" (was {change.was})"
         line = Text.assemble((f"{change.net}{was}, {change.after.ability}: ", "bold"), said(change))
-        console.print(Padding(line, (0, 0, 0, 2)))
+        console.print(Padding(line, (0, 0, 0, 2), expand=False))
     for cost in found.costs:
         if cost[2] != cost[3]:
-            console.print(Padding(Text(cost_line(cost), style="dim"), (0, 0, 0, 2)))
+            console.print(Padding(Text(cost_line(cost), style="dim"), (0, 0, 0, 2), expand=False))

@@ -26,8 +26,10 @@ from theodolite.report.table import Table, joined
 from theodolite.version import __version__
 
 _BROAD_TABLE, _BROAD_FIGURE = 7, 3  # columns, and panels, from which an item has the whole width
+_HALF = 70  # letters of a table that fit in half of it
 _MOST_BESIDE = 6  # panels beside another item
-_MANY_ROWS = 11  # a longer table scrolls in its own frame, and is folded below what is drawn of it
+_MANY_ROWS = 11  # a longer table is folded below what is drawn of it
+_SCROLLED_ROWS = 30  # a longer one that stands alone scrolls in its own frame
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def render_page(
         ]
         anchor = "section-" + re.sub(r"[^A-Za-z0-9_-]+", "-", section.id)
         for table in tables:
-            table["folded"] = table["long"] and bool(figures or charts)
+            table["folded"] = len(table["rows"]) > _MANY_ROWS and bool(figures or charts)
         _fill_rows([*figures, *(table for table in tables if not table["folded"])])
         parts = {"tables": tables, "figures": figures, "charts": charts, "failures": _failures(summary)}
         shown.append({"anchor": anchor, "section": section, **parts})
@@ -138,9 +140,15 @@ def _shown_table(table: Table, ident: str) -> dict[str, Any]:
         "rows": rows,
         "headed": bool(table.columns) and not table.columns[0].numeric,
         "notes": [column for column in table.columns if column.note],
-        "broad": len(table.columns) >= _BROAD_TABLE,
-        "long": len(table.rows) > _MANY_ROWS,
+        "broad": len(table.columns) >= _BROAD_TABLE or _letters(rows) > _HALF,
+        "long": len(table.rows) > _SCROLLED_ROWS,
     }
+
+
+def _letters(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Of a line that has the longest text of every column; long ones are broken."""
+    columns = zip(*(row["cells"] for row in rows), strict=True)
+    return sum(min(24, max(len(cell["text"]) for cell in column)) + 2 for column in columns)
 
 
 def _shown_figure(figure: Figure, ident: str) -> dict[str, Any]:

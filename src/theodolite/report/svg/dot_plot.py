@@ -1,6 +1,7 @@
 """A figure of kind `dots`: names downwards, values with their intervals along a horizontal axis.
 
-Names are read without tilting the head, and intervals of several nets on one task never lie on top of each other.
+Names are read without tilting the head, intervals of several nets on one task never lie on top of each other, and a
+name has room for the series that have it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from theodolite.report.svg.ink import Ink, text, width_of
 from theodolite.report.svg.points import point, series_group
 from theodolite.report.svg.series_style import Style, styles
 
-_SPREAD = 0.74  # of the room of a name, shared by its series
 _NAME_WIDTH = 18  # characters before a name breaks
 _ROW, _GAP = 11, 9  # pixels
 
@@ -31,27 +31,27 @@ def names_width(figure: Figure) -> float:
 
 def dots_height(figure: Figure) -> float:
     """Pixels that keep the rows apart."""
-    return len(names_of(figure)) * (_GAP + max(_ROW * len(styles(figure)), 2 * _ROW))
+    return sum(_room(each) for each in _series_of(figure).values())
 
 
 def dot_rows(figure: Figure, panel: Panel, looks: Mapping[str, Style], frame: Frame, ink: Ink) -> list[str]:
     """Names, the rules between them, and a group of dots for each series."""
-    names = names_of(figure)
     slots = {name: i for i, name in enumerate(looks)}
-    room = (frame.bottom - frame.top) / len(names)
-    parts = []
-    for i, name in enumerate(names):
-        middle = frame.top + room * (i + 0.5)
-        parts += _label(_wrapped(name), frame.left - 8, middle, ink)
+    found = _series_of(figure)
+    middles: dict[str, float] = {}
+    parts, edge = [], frame.top
+    for i, (name, having) in enumerate(found.items()):
+        middles[name] = edge + _room(having) / 2
+        parts += _label(_wrapped(name), frame.left - 8, middles[name], ink)
         if i:
-            edge = frame.top + room * i
             parts.append(f'<path d="M{frame.left:.1f},{edge:.1f}H{frame.right:.1f}" stroke="{ink.faint}"/>')
+        edge += _room(having)
     for series in panel.series:
         style = looks[series.name]
-        shift = _SPREAD * ((slots[series.name] + 0.5) / len(slots) - 0.5)
         bars, dots = [], []
         for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
-            down = frame.top + room * (names.index(_name(x)) + 0.5 + shift)
+            having = found[_name(x)]
+            down = middles[_name(x)] + _ROW * (having.index(series.name) - (len(having) - 1) / 2)
             ends = [frame.across(side[i]) for side in (series.low, series.high) if side is not None]
             known = [end for end in ends if end is not None]
             across = frame.across(y)
@@ -62,6 +62,18 @@ def dot_rows(figure: Figure, panel: Panel, looks: Mapping[str, Style], frame: Fr
                 dots.append(point(figure, series, i, (across, down), style))
         parts.append(series_group(style, slots[series.name], [], bars, dots, ink))
     return parts
+
+
+def _series_of(figure: Figure) -> dict[str, list[str]]:
+    """By name, those that have a value there, in the order of the legend."""
+    order = [style.name for style in styles(figure)]
+    every = [series for panel in figure.panels for series in panel.series]
+    having = {name: {series.name for series in every if name in map(_name, series.x)} for name in names_of(figure)}
+    return {name: sorted(found, key=order.index) for name, found in having.items()}
+
+
+def _room(having: Sequence[str]) -> float:
+    return _GAP + _ROW * max(len(having), 2)
 
 
 def _label(lines: Sequence[str], x: float, middle: float, ink: Ink) -> list[str]:
