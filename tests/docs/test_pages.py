@@ -119,13 +119,16 @@ def test_the_page_of_claims_is_made_of_the_registry_and_of_what_was_kept() -> No
     assert page == claims_page(read(kept())), f"docs/claims.md is not what this makes: {again}"
 
 
-def test_findings_tell_what_does_not_hold_as_the_page_of_claims_does() -> None:
+def test_every_page_tells_the_verdicts_of_the_page_of_claims_and_findings_all_that_do_not_hold() -> None:
     from theodolite.claims.archive import read, standing
 
-    text = (DOCS / "findings.md").read_text(encoding="utf-8")
-    verdicts = "holds|fails|undecided|not run|not a claim"
-    shown = re.findall(rf"^\| ([A-Z]\d+[a-z]?)\b[^|]*\| ({verdicts}) \|", text, re.MULTILINE)
-    assert shown == [(one["id"], one["verdict"]) for one in standing(read(kept())) if one["verdict"] != "holds"]
+    verdicts = {one["id"]: one["verdict"] for one in standing(read(kept()))}
+    row = re.compile(rf"^\| ([A-Z]\d+[a-z]?)\b[^|]*\| ({'|'.join(set(verdicts.values()))}) \|", re.MULTILINE)
+    shown = {page.name: row.findall(page.read_text(encoding="utf-8")) for page in DOCS.glob("*.md")}
+    for page, rows in shown.items():
+        for name, verdict in rows:
+            assert verdict == verdicts[name], f"docs/{page} and docs/claims.md differ on {name}"
+    assert shown["findings.md"] == [(name, verdict) for name, verdict in verdicts.items() if verdict != "holds"]
 
 
 @pytest.mark.slow
