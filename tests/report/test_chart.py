@@ -9,7 +9,7 @@ from rich.console import Console
 
 from theodolite.report import Board, Chart, Column, Square, Summary, Table
 from theodolite.report.page.page import RenderedSection, render_page
-from theodolite.report.svg.chart import chart_svg
+from theodolite.report.svg.chart import board_svgs, chart_svg
 from theodolite.report.terminal.tables import print_summary
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -50,6 +50,13 @@ def test_a_fuller_share_is_a_fuller_colour_and_nothing_known_is_dotted():
     assert [opacity for opacity, dash in fullness.items() if dash is None] == ["0.60", "0.32", "0.04"]
 
 
+def test_boards_that_stand_alone_keep_their_squares_and_colours():
+    whole, boards = chart_svg(CHART), board_svgs(CHART)
+    fills = lambda drawing: [r.get("fill") for r in ElementTree.fromstring(drawing).iter(f"{SVG}rect") if r.get("rx")]
+    assert [fill for board in boards for fill in fills(board)] == fills(whole)
+    assert all("copy &amp; paste" in board for board in boards)
+
+
 def test_only_a_file_of_its_own_has_its_own_colours():
     assert "var(--" in chart_svg(CHART)
     assert "var(--" not in chart_svg(CHART, alone=True)
@@ -60,6 +67,7 @@ def test_the_page_holds_the_drawing_its_caption_and_its_command():
         "t", "s", [RenderedSection("m", "Matrix", Summary("Head.", charts=[CHART]))], {}, (), command="theodolite x"
     )
     assert "all &lt;256&gt; inputs" in page
+    assert all(drawing in page for drawing in board_svgs(CHART))
     assert "Fuller is better." in page
     assert page.count("theodolite x") >= 1
 

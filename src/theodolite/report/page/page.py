@@ -19,7 +19,7 @@ from theodolite.report.numbers import exact_value, format_value, json_value
 from theodolite.report.page.first_screen import first_screen
 from theodolite.report.page.template import content_policy, environment, verbatim
 from theodolite.report.summary import Summary
-from theodolite.report.svg.chart import chart_svg
+from theodolite.report.svg.chart import board_svgs
 from theodolite.report.svg.figure import legend, panel_svgs
 from theodolite.report.svg.multiples import multiples_svg
 from theodolite.report.table import Table, joined
@@ -29,7 +29,7 @@ _BROAD_TABLE, _BROAD_FIGURE = 7, 3  # columns, and panels, from which an item ha
 _HALF = 70  # letters of a table that fit in half of it
 _MOST_BESIDE = 6  # panels beside another item
 _MANY_ROWS = 11  # a longer table is folded below what is drawn of it
-_SCROLLED_ROWS = 30  # a longer one that stands alone scrolls in its own frame
+_SCROLLED_ROWS = 20  # a longer one that stands alone scrolls in its own frame
 
 
 @dataclass(frozen=True)
@@ -124,15 +124,14 @@ def _shown_table(table: Table, ident: str) -> dict[str, Any]:
         cells = []
         for column in table.columns:
             value = row.get(column.key)
+            known = {"column": column, "none": value is None or value == ""}
             if column.kind == "agreement":
-                cells.append({"text": agreement(value), "exact": "", "column": column, "agrees": value, "own": False})
+                cells.append({"text": agreement(value), "exact": "", "agrees": value, "own": False, **known})
                 continue
             text, exact = format_value(value), exact_value(value)
             rounded = text != exact and value is not None and text.replace(",", "") != exact
             mine = not column.numeric and isinstance(value, str) and own(value)
-            cells.append(
-                {"text": text, "exact": exact if rounded and column.numeric else "", "column": column, "own": mine}
-            )
+            cells.append({"text": text, "exact": exact if rounded and column.numeric else "", "own": mine, **known})
         rows.append({"cells": cells, "own": any(cell["own"] for cell in cells)})
     return {
         "id": ident,
@@ -159,8 +158,8 @@ def _shown_figure(figure: Figure, ident: str) -> dict[str, Any]:
 
 
 def _shown_chart(chart: Chart | Multiples, ident: str) -> dict[str, Any]:
-    drawing = chart_svg(chart) if isinstance(chart, Chart) else multiples_svg(chart)
-    return {"id": ident, "chart": chart, "drawing": Markup(drawing)}
+    drawings = board_svgs(chart) if isinstance(chart, Chart) else [multiples_svg(chart)]
+    return {"id": ident, "chart": chart, "drawings": [Markup(drawing) for drawing in drawings]}
 
 
 def _fill_rows(items: Sequence[dict[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 from theodolite.report.answer import own
@@ -19,8 +20,14 @@ _COLOURS = 3  # of boards
 _GAP = 9  # between groups of rows
 
 
-def chart_svg(chart: Chart, alone: bool = False) -> str:
-    """`alone`: for a file of its own, on white."""
+def board_svgs(chart: Chart) -> list[str]:
+    """A drawing for each board: side by side on a page, below each other on a phone."""
+    alone = [replace(chart, boards=[one], alt=f"{one.title}: {chart.alt}") for one in chart.boards]
+    return [chart_svg(one, first=number) for number, one in enumerate(alone)]
+
+
+def chart_svg(chart: Chart, alone: bool = False, first: int = 0) -> str:
+    """`alone`: for a file of its own, on white. `first`: how many boards come before these."""
     colours = ALONE if alone else ON_PAGE
     left = 14 + _LETTER * max(len(name) for name in chart.rows)
     names = 12 + _SLANT * _LETTER * max(len(name) for name in chart.columns)
@@ -36,7 +43,7 @@ def chart_svg(chart: Chart, alone: bool = False) -> str:
     for y, name in zip(tops, chart.rows, strict=True):
         parts.append(_name(left - 8, y + _HIGH / 2 + 4, name, colours, "end"))
     for number, one in enumerate(chart.boards):
-        colour = colours.series[0 if chart.one_scale else number % _COLOURS]
+        colour = colours.series[0 if chart.one_scale else (first + number) % _COLOURS]
         parts += _board(one, chart.columns, left + number * (board + _BETWEEN), tops, colour, colours)
     return "".join([*parts, "</svg>"])
 
