@@ -63,6 +63,18 @@ def test_a_log_has_a_line_at_the_start_and_then_one_in_ten_seconds(capsys):
     assert told[1].startswith("progress: 50% after 10 s")
 
 
+def test_a_log_says_once_a_minute_that_the_same_goes_on(capsys):
+    now = [0.0]
+    log = _Log(PlainConsole(), lambda: now[0])
+    log(1.0, 4.0, "a long one", None)
+    for now[0] in (30.0, 59.0, 61.0, 100.0, 122.0):
+        log.beat()
+    told = capsys.readouterr().out.splitlines()
+    assert told[1:] == ["progress: 25% after 61 s, still a long one", "progress: 25% after 122 s, still a long one"]
+    with log.beating():
+        pass  # ends at once
+
+
 def test_plain_holds_for_one_command_only(theodolite, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     shaped = ("rank", "self-attention", "--depth", 1, "--width", 2, "--tokens", 4, "--repeats", 1)

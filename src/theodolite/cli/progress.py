@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -15,6 +16,7 @@ from theodolite.cli.terminal import plainly, terminal
 _SECONDS = 3.0  # of work before a rate is taken for one
 _SHARE = 0.01  # of the work, likewise
 _EVERY = 10.0  # seconds between lines in a log
+_SILENCE = 60.0  # seconds after which a log says that the same still goes on
 
 
 class Pace:
@@ -61,7 +63,8 @@ def progress_bar() -> Iterator[Bar]:
     if plainly():
         log = _Log(console)
         log(0.0, None, "getting ready", None)
-        yield Bar(log)
+        with log.beating():
+            yield Bar(log)
         return
     if not console.is_terminal:
         yield Bar(lambda done, total, label, left: None)
@@ -109,20 +112,49 @@ class _Drawn:
 
 
 class _Log:
-    """A line at the start, another with the first that is known, and then at most one every ten seconds."""
+    """A line at the start, another with the first that is known, then at most one every ten seconds, and at least one a
+    minute while the same goes on."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock, self._began = console, clock, clock()
         self._last: float | None = None
         self._told = False  # that a share of the work was
+        self._heard: tuple[float, float | None, str] = (0.0, None, "")
 
     def __call__(self, done: float, total: float | None, label: str, left: float | None) -> None:
-        now = self._clock()
-        if self._last is not None and (now - self._last < _EVERY and (self._told or not total)):
+        self._heard = (done, total, label)
+        if self._last is not None and (self._clock() - self._last < _EVERY and (self._told or not total)):
             return
-        self._last, self._told = now, bool(total)
+        self._told = bool(total)
+        self._print(f"{spoken(left)}: {label}")
+
+    def beat(self) -> None:
+        """Nobody has said anything for a while."""
+        if self._last is not None and self._clock() - self._last >= _SILENCE:
+            self._print(f"still {self._heard[2]}")
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        ended = threading.Event()
+
+        def beat() -> None:
+            with suppress(OSError, ValueError):  # an output that is full or closed: the command itself says so
+                while not ended.wait(_EVERY):
+                    self.beat()
+
+        thread = threading.Thread(target=beat, name="theodolite-progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _print(self, text: str) -> None:
+        self._last = self._clock()
+        done, total, _ = self._heard
         share = "" if not total else f"{done / total:.0%} "
-        self._console.print(f"progress: {share}after {now - self._began:.0f} s, {spoken(left)}: {label}", markup=False)
+        self._console.print(f"progress: {share}after {self._last - self._began:.0f} s, {text}", markup=False)
 
 
 def spoken(left: float | None) -> str:
