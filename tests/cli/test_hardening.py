@@ -40,6 +40,10 @@ def ended(*words, **options):
         (("learn", "--net", "mlp", "--task", "parity", "--arg", f"width={'[' * 90000}"), "too long or nested too deep"),
         (("learn", "--net", "mlp", "--task", "parity", "--arg", f"width={10**30}"), "too large to count with"),
         (("learn", "--net", "mlp", "--task", "parity", "--task-arg", "bits=NaN"), "not finite"),
+        (
+            ("learn", "--net", "mlp", "--task", "parity", "--steps", "9" * 5000),
+            "has 5,000 digits: give a shorter number",
+        ),
         (("signal", "--width", str(10**30)), "--width cannot be as large as 1e+30"),
         (("new", "net", "Mine", "--out", "9" * 5000), "cannot be used (File name too long)"),
         (("signal", "--arg", "bits=3"), "'bits' is no argument of a net"),

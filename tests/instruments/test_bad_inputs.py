@@ -8,6 +8,7 @@ from tests.each import each
 from theodolite import device as device_module
 from theodolite.device import resolve_device
 from theodolite.errors import BadInput, NotEnoughMemory, NotPolynomial
+from theodolite.instruments.gradient.example_gradients import example_gradients
 from theodolite.instruments.rank.separation import separation_rank
 from theodolite.partition import Partition
 
@@ -45,6 +46,17 @@ def test_a_module_that_does_not_return_one_tensor_of_the_right_shape(name, mode)
     answer, message = BAD_OUTPUTS[name]
     with pytest.raises(BadInput, match=message):
         separation_rank(Returning(answer), mode=mode, features=4)
+
+
+def test_complex_outputs_are_refused_and_not_cut_to_real_ones():
+    complex_net = lambda x: x[:, :1] * (1 + 1j)
+    measured = (
+        lambda: separation_rank(Returning(complex_net), mode="epsilon", features=4),
+        lambda: example_gradients(nn.Sequential(nn.Linear(4, 1), Returning(complex_net)), torch.randn(8, 4), "a net"),
+    )
+    for measure in measured:
+        with pytest.raises(BadInput, match="returns complex numbers: return real ones"):
+            measure()
 
 
 def test_a_sequence_with_the_wrong_number_of_tokens():

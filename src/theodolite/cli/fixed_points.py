@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from theodolite.cli.groups import Computing, Device, Seed, grouped
 from theodolite.cli.options import labelled, numbers, panel, parse_arguments, print_json
+from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def fixed_points(
     given = None if x is None else torch.tensor(numbers("--x", x, "0.5,1"), dtype=torch.float64)
     options: dict[str, Any] = {"size": size, "within": ends, "tolerance": tolerance, "device": device}
     options |= parse_arguments(arg)
-    found = instrument.fixed_points(map, given, starts=starts, steps=steps, seed=seed, **options)
+    with progress_bar() as bar:
+        found = instrument.fixed_points(map, given, starts=starts, steps=steps, seed=seed, progress=bar.step, **options)
     document = {"map": map, **found.to_json()}
     if basin is not None:
         from theodolite.report.svg.basin import draw_basin

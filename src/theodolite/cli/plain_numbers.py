@@ -13,6 +13,7 @@ from typing import Any
 from theodolite.errors import BadInput
 
 _KINDS = ("int", "float")
+_LONGEST = 400  # letters; the largest float64 has 309 digits before its point
 _LARGEST = 2**53  # beyond, not every number is one of float64
 
 
@@ -33,6 +34,8 @@ def _strict(kind: Any) -> Any:
         name = "a number" if parameter is None else (parameter.opts or [parameter.name])[0]
         if isinstance(value, str) and not value.isascii():
             raise BadInput(f"{name} '{value}' is not written in the digits 0 to 9: write it so")
+        if isinstance(value, str) and len(value) > _LONGEST:
+            raise BadInput(f"{name} '{value[:20]}…' has {len(value):,} digits: give a shorter number")
         found = kind.convert(value, parameter, context)
         if isinstance(found, float) and not math.isfinite(found):
             raise BadInput(f"{name} cannot be {value}: give a finite number")

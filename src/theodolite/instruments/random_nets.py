@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput, TheodoliteError
 from theodolite.instruments.precision import Precision, precision_of
+from theodolite.instruments.real_outputs import real
 from theodolite.instruments.through_embedding import Fed
 from theodolite.measurement import seed_of
 from theodolite.nets.failure import advice
@@ -103,7 +104,7 @@ def checked(plan: Blueprint, x: Tensor, output: Any) -> Tensor:
         raise BadInput(f"'{plan.name}' maps {tuple(x.shape)} to {tuple(output.shape)}: it must return {wanted}")
     if not bool(torch.isfinite(output).all()):
         raise BadInput(f"'{plan.name}' returned NaN or infinity on {x.shape[1]} tokens: check its initialisation")
-    return output
+    return real(output, plan.name)
 
 
 def _first_line(error: Exception) -> str:

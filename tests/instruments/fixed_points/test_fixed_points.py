@@ -32,6 +32,13 @@ def test_the_logistic_map_converges_to_its_fixed_point_at_the_rate_of_its_slope(
     assert found.interval[0] <= found.lyapunov <= found.interval[1] + 1e-12  # pyright: ignore[reportOperatorIssue]
 
 
+def test_how_far_it_is_is_told():
+    told = []
+    fixed_points("logistic", r=2.5, starts=4, steps=200, progress=lambda label, share: told.append(share))
+    assert len(told) > 200
+    assert 0.4 < sum(told) < 2
+
+
 def test_its_cycle_of_two_has_the_known_multiplier():
     """f²' on the 2-cycle is 4 + 2r − r²."""
     r = 3.2

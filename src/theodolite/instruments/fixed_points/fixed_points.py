@@ -28,6 +28,7 @@ from theodolite.measurement import SCHEMA, Provenance, finite, seed_of
 from theodolite.notebook import Shown
 from theodolite.statistics.intervals import mean_interval
 
+Progress = Callable[[str, float], None]
 Outcome = Literal["converges", "period", "chaos", "quasi-periodic", "undecided", "diverges"]
 CHAOS = 0.01  # per step; an exponent nearer to 0 than this is called neither chaotic nor drawn in
 _LARGEST = 1024  # numbers in z up to which the Jacobian's eigenvalues are computed
@@ -108,6 +109,7 @@ def fixed_points(
     longest_period: int = 64,
     seed: int = 0,
     device: str | torch.device = "cpu",
+    progress: Progress | None = None,
     **arguments: Any,
 ) -> FixedPoints:
     """Iterate a map from starts drawn uniformly within a cube, in float64: what does it come to?
@@ -124,6 +126,7 @@ def fixed_points(
         longest_period: cycles longer than this are not looked for
         seed: of the starts
         device: cpu, cuda, …
+        progress: is told what is being done, and the share of it that was just finished
         arguments: of a named map
 
     Examples:
@@ -139,6 +142,8 @@ def fixed_points(
     low, high = _cube(within or usual)
     z = (low + (high - low) * torch.rand(starts, size, generator=generator, dtype=torch.float64)).to(device)
     g = bound(f, x, z)
+    if progress is not None:
+        g = _counted(g, progress, 2 * steps + 4 * longest_period)
     found = iterate(g, z, steps, tolerance, longest_period)
     growth = _lyapunov(g, found, steps, generator)
     outcomes = [_outcome(found, growth, row) for row in range(starts)]
@@ -243,6 +248,16 @@ def bound(f: Callable[..., Any] | nn.Module, x: Tensor | None, z: Tensor) -> Cal
     if not torch.allclose(alone, value[:1], rtol=1e-9, atol=1e-12, equal_nan=True):
         raise BadInput(f"the map '{name}' mixes the starts of a batch: index z from the right, as in z[..., 0]")
     return g
+
+
+def _counted(g: Callable[[Tensor], Tensor], progress: Progress, about: int) -> Callable[[Tensor], Tensor]:
+    """The map, told of whenever it is applied."""
+
+    def counted(z: Tensor) -> Tensor:
+        progress("applying the map", 1 / about)
+        return g(z)
+
+    return counted
 
 
 def _outcome(found: Iteration, growth: list[float | None], row: int) -> tuple[Outcome, int | None]:

@@ -12,6 +12,7 @@ from torch import Tensor
 Map = Callable[[Tensor], Tensor]
 _FAR = 1e8  # a state this many times further out than the starts is gone for good
 _LOOSE = 100.0  # times the tolerance: how far apart states of one attractor may lie
+_TOGETHER = 1 << 24  # numbers of orbits compared at once
 _BLOCK = 64  # steps between looks at whether anything still moves
 
 
@@ -38,17 +39,23 @@ def iterate(g: Map, z: Tensor, steps: int, tolerance: float, longest_period: int
         z = following
         if number % _BLOCK == _BLOCK - 1 and bool((diverged | (reached < steps)).all()) and number > 4 * _BLOCK:
             break  # all stand still or are gone
-    window = [z]
-    for _ in range(2 * longest_period):
-        following, diverged = _kept(g(window[-1]), window[-1], limit, diverged)
-        window.append(following)
-    orbit = torch.stack(window)  # (time, start, size)
+    orbit = z.new_empty(2 * longest_period + 1, *z.shape)  # (time, start, size)
+    orbit[0] = z
+    for number in range(2 * longest_period):
+        orbit[number + 1], diverged = _kept(g(orbit[number]), orbit[number], limit, diverged)
+    some = max(1, _TOGETHER // orbit[:, 0].numel())  # starts at once
+    period = torch.cat([_period(part, tolerance, longest_period) for part in orbit.split(some, dim=1)])
+    return Iteration(orbit[-1].clone(), torch.where(diverged, 0, period), diverged, reached)
+
+
+def _period(orbit: Tensor, tolerance: float, longest: int) -> Tensor:
+    """Of each start, the least after which all of the orbit is where it was; 0 where none is."""
     scale = tolerance * (1 + orbit.norm(dim=-1).amax(dim=0)) * _LOOSE
-    period = torch.zeros(len(z), dtype=torch.long, device=z.device)
-    for p in range(longest_period, 0, -1):
+    period = torch.zeros(orbit.shape[1], dtype=torch.long, device=orbit.device)
+    for p in range(longest, 0, -1):
         apart = (orbit[p:] - orbit[:-p]).norm(dim=-1).amax(dim=0)
-        period = torch.where((apart <= scale) & ~diverged, p, period)
-    return Iteration(window[-1], period, diverged, reached)
+        period = torch.where(apart <= scale, p, period)
+    return period
 
 
 def _kept(following: Tensor, z: Tensor, limit: Tensor, diverged: Tensor) -> tuple[Tensor, Tensor]:

@@ -20,6 +20,7 @@ from torch.func import functional_call, grad, vmap
 
 from theodolite.device import free_bytes
 from theodolite.errors import BadInput, NotEnoughMemory, TheodoliteError
+from theodolite.instruments.real_outputs import real
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +169,7 @@ def _outputs(module: nn.Module, inputs: Tensor, name: str) -> Tensor:
         if not isinstance(out, Tensor) or out.numel() != len(chunk):
             shape = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
             raise BadInput(f"'{name}' maps {tuple(chunk.shape)} to {shape}: one number an input is needed")
-        found.append(out.reshape(-1))
+        found.append(real(out, name).reshape(-1))
     return torch.cat(found)
 
 

@@ -14,6 +14,7 @@ from theodolite.errors import BadInput, TheodoliteError
 from theodolite.field import FieldTensor, Modulus, draw_residues
 from theodolite.instruments.precision import Precision, precision_of
 from theodolite.instruments.rank.one_entry import cut_head
+from theodolite.instruments.real_outputs import real
 from theodolite.nets.failure import advice
 from theodolite.nets.load import Subject
 
@@ -76,7 +77,7 @@ class ScalarFunction:
         def evaluate(points: Points) -> Tensor:
             x = self._arrange(points)
             x = x.to(torch.int64) if self.subject.vocab else x.to(dtype)
-            output = read._pick(self._call(lambda: module(x)), points.shape[0], Tensor)
+            output = real(read._pick(self._call(lambda: module(x)), points.shape[0], Tensor), self.subject.name)
             if not bool(torch.isfinite(output).all()):
                 raise BadInput(
                     f"'{self.subject.name}' returned NaN or infinity on standard inputs: "
