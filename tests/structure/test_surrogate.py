@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from theodolite.errors import BadInput
 from theodolite.structure.data.source import Array
-from theodolite.structure.surrogate.gaussian_process import Processes, _evidence, _factor, _matrix
+from theodolite.structure.surrogate.gaussian_process import Processes, _factor, _matrix, evidence
 from theodolite.structure.surrogate.surrogate import SurrogateSource, fit_surrogate
 
 NAMES = ("a", "b", "c")
@@ -82,7 +82,7 @@ def test_the_evidence_is_the_density_of_the_targets_and_its_slope_is_autograds()
     root, y = (torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in ((5, 5), (5,)))
     matrix = (root @ root.T + torch.eye(5)).requires_grad_()
     density = torch.distributions.MultivariateNormal(torch.zeros(5, dtype=torch.float64), matrix).log_prob(y)
-    found = _evidence(matrix, y)
+    found = evidence(matrix, y)
     assert (found - density).item() == pytest.approx(2.5 * math.log(2 * math.pi))
     ours, theirs = (torch.autograd.grad(value, matrix)[0] for value in (found, density))
     torch.testing.assert_close(ours, (theirs + theirs.T) / 2)  # of a symmetric matrix

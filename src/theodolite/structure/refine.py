@@ -26,6 +26,7 @@ from theodolite.structure.fit.confirm import Confirmation, complexity, confirm
 from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.fit.guide import Guide
+from theodolite.structure.fit.scaled_start import terms_below
 from theodolite.structure.fit.verify import verified
 from theodolite.structure.piecewise import with_steps
 from theodolite.structure.result import Found
@@ -37,6 +38,7 @@ from theodolite.structure.surrogate.effects import HeldOut
 from theodolite.structure.surrogate.networks import Networks, better_folds, logarithm, network_source
 from theodolite.structure.surrogate.screening import screened
 from theodolite.structure.surrogate.surrogate import FEW, SurrogateSource, fit_surrogate
+from theodolite.structure.surrogate.warped import additive_scale
 
 Progress = Callable[[int, int, str], None]
 LEAST_ROWS = 50  # fewer cannot tell one graph from another
@@ -51,7 +53,8 @@ MOST_TRIALS = 14
 GUIDED = 2  # graphs that a round fits a second time, simpler than the best
 HOPEFUL = 20.0  # times the lowest error that these may have
 TANGLED = 3  # edges a variable: more are no structure that is worth a fit
-FEW_CANDIDATES = 5  # of those proposed, with quick effort, beside the first whose constituents read variables alone
+FEW_CANDIDATES = 5  # of those proposed, with quick effort, beside the first whose constituents read variables alone,
+FEW_BELOW = 3  # and functions of one sum
 AGAIN = 2  # graphs that are fitted again, with more effort, where quick fits do not tell
 QUICKLY = 2.0  # times the dense network's error that a quick fit of a graph may have, to be fitted again
 LEAST_SECONDS = 0.1  # for a fit, however late it is
@@ -126,10 +129,13 @@ def settle(
 
 
 def _few(proposed: Sequence[Found]) -> list[Found]:
-    """The first, and the first that has nothing nested: a module that is wrong would hide that the rest is right."""
-    plain = [found for found in proposed[FEW_CANDIDATES:] if not _nested(found.graph)]
-    some = list(proposed[:FEW_CANDIDATES])
-    return some if any(not _nested(found.graph) for found in some) else some + plain[:1]
+    """The first functions of a sum, the first others, and the first of these that has nothing nested: a module that is
+    wrong would hide that the rest is right."""
+    below = [found for found in proposed if terms_below(found.graph) is not None][:FEW_BELOW]
+    others = [found for found in proposed if terms_below(found.graph) is None]
+    plain = [found for found in others[FEW_CANDIDATES:] if not _nested(found.graph)]
+    some = others[:FEW_CANDIDATES]
+    return [*below, *some, *([] if any(not _nested(found.graph) for found in some) else plain[:1])]
 
 
 def _nested(graph: CompositionalGraph) -> bool:
@@ -239,6 +245,8 @@ class _Refinement:
         readings: dict[Kind, SurrogateSource] = {"sum": source}
         if one_sign(self.y):
             readings["product"] = self._logarithm(source)
+        if not self.tried and (scale := additive_scale(self.x, self.y, self.generator)) is not None:
+            readings["general"] = fit_surrogate(self.x, scale(self.y), self.variables, self.generator)
         shown = propose_from(readings, self.generator, until=self.until)
         seen, fresh = set(self.tried), []
         near = () if self.best is None else self._near(self.best.found, source)

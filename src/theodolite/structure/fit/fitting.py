@@ -27,6 +27,7 @@ from theodolite.structure.fit.guide import Guide, modules
 from theodolite.structure.fit.guided_start import GuidedStart
 from theodolite.structure.fit.jacobian import values
 from theodolite.structure.fit.least_squares import least_squares
+from theodolite.structure.fit.scaled_start import scaled_start
 from theodolite.training.stacked import Stacked, draw
 
 Array = NDArray[np.float64]
@@ -204,6 +205,10 @@ def fit(
         return members[_best(_judged(net, members, inputs, wanted, weighted(own)), len(of))]
 
     def guided(of: Sequence[int]) -> Tensor | None:
+        if polish and (halfway is None or time.monotonic() < halfway):
+            started = scaled_start(graph, build, inputs, wanted, fold, of, generator, work)
+            if started is not None:
+                return started
         if guide is None:
             return None
         data = (rows, inputs, wanted, fold, of, generator)

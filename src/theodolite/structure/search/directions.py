@@ -8,6 +8,7 @@ different members, which err differently.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -69,3 +70,10 @@ def of_sums(variables: Sequence[str], used: Sequence[int], count: int) -> Compos
     reads = tuple(variables[index] for index in used)
     nodes = (*(Node(name, reads, "sum") for name in inner), Node(root, tuple(inner)))
     return CompositionalGraph(tuple(variables), nodes)
+
+
+def below_function(graph: CompositionalGraph) -> CompositionalGraph:
+    """A function of what a graph says."""
+    name = free_name("h1", (*graph.variables, *graph.node))
+    inner = replace(graph.output, name=name)
+    return CompositionalGraph(graph.variables, (*graph.nodes[:-1], inner, Node(graph.output.name, (name,))))

@@ -16,7 +16,7 @@ from theodolite.graphs.graph import CompositionalGraph, Kind
 from theodolite.statistics.paired import LEVEL, above_zero
 from theodolite.structure.data.source import Array, Hurried, OutOfTime
 from theodolite.structure.result import Found
-from theodolite.structure.search.directions import hidden_sums
+from theodolite.structure.search.directions import below_function, hidden_sums
 from theodolite.structure.search.factors import find_factors
 from theodolite.structure.search.nesting import Turns, find_modules, turns
 from theodolite.structure.search.search import search
@@ -24,8 +24,10 @@ from theodolite.structure.search.summands import Group, find_summands, summands_
 from theodolite.structure.surrogate.effects import Effect, HeldOut, Set
 from theodolite.structure.surrogate.evidence import gather
 from theodolite.structure.surrogate.surrogate import MEMBERS, SurrogateSource, fit_surrogate
+from theodolite.structure.surrogate.warped import additive_scale
 
-MOST = 8  # candidates
+MOST = 8  # candidates,
+MOST_BELOW = 3  # beside functions of a sum on another scale
 ASKED = 2_000  # rows at which trees are asked, which takes long
 SURE, TOGETHER = "pairs that interact beyond chance", "all variables together"
 NESTED = (SURE, TOGETHER)  # the readings in whose terms modules are looked for
@@ -99,9 +101,9 @@ def propose(
 ) -> list[Found]:
     """Different graphs that the data may follow, the best guess first; none where no surrogate predicts unseen rows.
 
-    Sums of terms at levels of strictness, products of terms where the target has one sign (sums in its logarithm), and
-    both with modules inside the terms. Variables that do not matter are left out of a graph. `quick`: fewer members,
-    and constituents that share variables are not looked for.
+    Sums of terms at levels of strictness, products of terms where the target has one sign (sums in its logarithm),
+    functions of sums where there is a scale for that, and all with modules inside the terms. Variables that do not
+    matter are left out of a graph. `quick`: fewer members, and constituents that share variables are not looked for.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     fitted = partial(fit_surrogate, variables=variables, generator=generator)
@@ -109,6 +111,9 @@ def propose(
     readings: dict[Kind, SurrogateSource] = {"sum": fitted(x, y, members=members)}
     if one_sign(y):
         readings["product"] = fitted(x, np.log(np.abs(y)), members=members)
+    scale = additive_scale(x, y, generator)
+    if scale is not None:
+        readings["general"] = fitted(x, scale(y), members=members)
     return propose_from(readings, generator, quick=quick)
 
 
@@ -119,8 +124,9 @@ def propose_from(
     quick: bool = False,
     until: float | None = None,
 ) -> list[Found]:
-    """The same from surrogates that are there already: of the target, for sums, and of its logarithm, for products.
-    After the moment `until` (of `time.monotonic`) gradients are no longer searched."""
+    """The same from surrogates that are there already: of the target, for sums, of its logarithm, for products, and of
+    the target on another scale, for general functions of a sum. After the moment `until` (of `time.monotonic`)
+    gradients are no longer searched."""
     ranked: list[tuple[tuple[int, int], Found]] = []
     for kind, source in readings.items():
         if not predicts(source):
@@ -134,7 +140,7 @@ def propose_from(
     for _, candidate in ranked:
         if all(candidate.graph.nodes != other.graph.nodes for other in found):
             found.append(candidate)
-    return found[:MOST]
+    return found[: MOST + MOST_BELOW] if "general" in readings else found[:MOST]
 
 
 def propose_sums(source: SurrogateSource, generator: np.random.Generator) -> list[Found]:
@@ -169,6 +175,8 @@ def _candidates(
     used = interactions.used(LEVEL)
     if not used:
         return []
+    if kind == "general":
+        return _below(interactions, used)
     turned = turns(interactions.source, generator)
     searched = _searched(interactions, generator, until) if search else None
     found = [] if searched is None else [((1, 0), searched)]
@@ -186,6 +194,17 @@ def _candidates(
     if kind == "sum":
         found += _others(interactions, turned, used, generator)
     return found
+
+
+def _below(interactions: Interactions, used: list[int]) -> list[tuple[tuple[int, int], Found]]:
+    """Functions of a sum of terms, from what is a sum on another scale."""
+    found: dict[tuple[Group, ...], str] = {}
+    for _, note, terms in sorted(_readings(interactions, used), key=lambda reading: reading[0]):
+        if len(terms) > 1:
+            found.setdefault(tuple(terms), f"first proposed as a function of a sum: {note}")
+    names = interactions.source.variables
+    graphs = ((below_function(summands_graph(names, terms, "sum")), note) for terms, note in found.items())
+    return [((0, 0), _told(interactions, graph, note)) for graph, note in graphs][:MOST_BELOW]
 
 
 def _others(
@@ -250,7 +269,12 @@ def _strongest(interactions: Interactions, pairs: list[tuple[int, int]]) -> list
 
 
 def _found(interactions: Interactions, terms: list[Group], kind: Kind, modules: list[Group], note: str) -> Found:
-    graph = summands_graph(interactions.source.variables, terms, kind, modules)
+    """Factors that share variables are taken for exp of a sum: a network of that is not caught in poor minima."""
+    overlap = sum(map(len, terms)) > len(frozenset().union(*terms))
+    if kind == "product" and overlap:
+        graph = below_function(summands_graph(interactions.source.variables, terms, "sum", modules))
+    else:
+        graph = summands_graph(interactions.source.variables, terms, kind, modules)
     return _told(interactions, graph, f"first proposed as a {kind}: {note}")
 
 

@@ -103,7 +103,7 @@ def _learn(kind: Covariance, rows: Tensor, targets: Tensor, noise: float = QUIET
 
     def loss(weights: Mapping[str, Tensor], _: tuple[Tensor, ...]) -> Tensor:
         lengths, height, square = _read(weights["setting"][0])
-        missing = -_evidence(_matrix(kind, rows / lengths, height, square), targets)[None]
+        missing = -evidence(_matrix(kind, rows / lengths, height, square), targets)[None]
         best.offer(dict(weights), missing.detach())
         return missing
 
@@ -112,23 +112,24 @@ def _learn(kind: Covariance, rows: Tensor, targets: Tensor, noise: float = QUIET
 
 
 class _Evidence(torch.autograd.Function):
-    """log p(y) of a covariance K, but for a constant. ∂/∂K = ½ (K⁻¹ y yᵀ K⁻¹ − K⁻¹) spares the way back through the
-    factor."""
+    """log p(y) of a covariance K, but for a constant. ∂/∂K = ½ (K⁻¹ y yᵀ K⁻¹ − K⁻¹) and ∂/∂y = −K⁻¹ y spare the way
+    back through the factor."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, targets: Tensor) -> Tensor:
         factor = _factor(matrix)
-        solved = torch.cholesky_solve(targets[:, None], factor)
+        solved = torch.cholesky_solve(targets[..., None], factor)
         ctx.save_for_backward(factor, solved)
-        return -0.5 * targets @ solved[:, 0] - factor.diagonal().log().sum()
+        return -0.5 * (targets * solved[..., 0]).sum(-1) - factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor]:
         factor, solved = ctx.saved_tensors
-        return 0.5 * slopes[0] * (solved @ solved.T - torch.cholesky_inverse(factor)), None
+        by_matrix = 0.5 * (solved @ solved.mT - torch.cholesky_inverse(factor))
+        return slopes[0][..., None, None] * by_matrix, -slopes[0][..., None] * solved[..., 0]
 
 
-def _evidence(matrix: Tensor, targets: Tensor) -> Tensor:
+def evidence(matrix: Float[Tensor, "*member row row"], targets: Float[Tensor, "*member row"]) -> Tensor:
     return _Evidence.apply(matrix, targets)  # pyright: ignore[reportReturnType]
 
 
