@@ -1,9 +1,10 @@
 """Where the cap of the heads is proven to be the rank of two attention layers, with at least d tokens a side.
 
 The theorem and its proof: docs/exact-rank.md, "Two layers of many heads". For a width of heads that divides d it leaves
-open d < H < 2d heads of one entry, and nothing else; for other widths many numbers of heads. What it leaves open up to
-d = `CERTIFIED` has a certificate for each shape, benchmarks/certificates/two-layers.jsonl; heads of one entry up to
-d = `COMPUTED` have four ranks modulo a prime that prove it, benchmarks/two_layer_maps.py.
+open numbers of heads of one entry near d times the cube root of 3, fewer than d/63 + 4 of them, and nothing else; for
+other widths many numbers of heads. What it leaves open up to d = `CERTIFIED` has a certificate for each shape,
+benchmarks/certificates/two-layers.jsonl; heads of one entry up to d = `COMPUTED` have two ranks modulo a prime that
+prove it, computed in the tests.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from theodolite.theory.domain import whole
 from theodolite.theory.heads import heads_that_see_all
 
 CERTIFIED = 10  # the widest d of which every shape has a proof
-COMPUTED = 16  # the same for heads of one entry
+COMPUTED = 24  # the same for heads of one entry
 FORMS_CHECKED = 24  # where d_a does not divide d, the number of forms K is known up to this d, by computation
 _SMALLEST = 7  # the third part needs room for 2d different entries of S in two rows
 
@@ -46,8 +47,16 @@ def _theorem(width: int, heads: int, inner: int) -> bool:
 
 
 def third_part_proven(width: int, heads: int, inner: int) -> bool:
-    """The part of degree 3 in S_B: F has two rows of different entries, or heads of one entry make exactly one."""
-    return inner > 1 or heads == width or heads >= 2 * width
+    """The part of degree 3 in S_B: F has two rows of different entries, or heads of one entry make exactly one.
+
+    Between one row and two, blocks of columns with 13 forms each 9, 3 each 2 or 2 each 1 make its map injective, with
+    10 each 7, 4 each 3 or 1 each 1 and two more columns onto.
+    """
+    if inner > 1 or heads == width or heads >= 2 * width:
+        return True
+    sevens, rest = divmod(width - 2, 7)
+    nines, over = divmod(width, 9)
+    return heads <= 10 * sevens + 4 * rest // 3 or heads >= 13 * nines + -(-3 * over // 2)
 
 
 def second_part_proven(width: int, heads: int, inner: int) -> bool:
@@ -58,6 +67,8 @@ def second_part_proven(width: int, heads: int, inner: int) -> bool:
     """
     if 2 * inner >= width:
         return True
+    if inner == 1 and width < heads < 2 * width:  # by induction from the certified widths
+        return width > CERTIFIED
     if width % inner and width > FORMS_CHECKED:
         return False
     blocks, least = -(-width // inner), width // -(-width // inner)
