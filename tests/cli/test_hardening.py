@@ -106,6 +106,19 @@ def test_a_command_that_is_stopped_while_it_starts_ends_in_a_word(number):
         assert b"Traceback" not in said or b"site.py" in said  # the interpreter itself may still be starting
 
 
+def test_what_fails_because_it_was_stopped_is_said_to_be_stopped():
+    """As libraries do that catch an interrupt in the middle of an import, and then miss a half of themselves."""
+    script = (
+        "import os, signal, sys, time\nfrom theodolite.cli import main\n\n"
+        "def broken():\n    try:\n        os.kill(os.getpid(), signal.SIGINT)\n        time.sleep(9)\n"
+        "    except KeyboardInterrupt:\n        raise ImportError('half of it') from None\n\n"
+        "main.app.command('broken')(broken)\nsys.argv = ['theodolite', 'broken']\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\nmain.run()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False, text=True)
+    assert (done.returncode, done.stderr.strip()) == (130, "stopped")
+
+
 # Calls that are fine and quick; an option of theirs gets a value that nobody means.
 QUICK = {
     "advise": ["--params", "1B", "--vocab", "50000"],

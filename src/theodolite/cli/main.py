@@ -40,6 +40,8 @@ from theodolite.cli.terminal import on_one_line
 from theodolite.errors import TheodoliteError
 from theodolite.version import __version__
 
+_heard: list[int] = []  # signals that ask for an end
+
 app = typer.Typer(
     name="theodolite",
     help="Survey what a neural architecture can express, and what gradient descent can make it learn.",
@@ -99,6 +101,7 @@ def run() -> None:
         if json:
             sys.exit(code if isinstance(code, int) else 0)
     except TheodoliteError as error:
+        _unless_stopped()
         _fail(json, type(error).__name__, str(error), error.exit_code, f"error: {error}")
     except KeyboardInterrupt:
         _stopped()
@@ -112,6 +115,7 @@ def run() -> None:
         sys.stderr.close()
         sys.exit(0)
     except Exception as error:
+        _unless_stopped()
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             _full(json)
         if isinstance(error, OSError) and isinstance(error.filename, str):
@@ -136,15 +140,24 @@ def _meet_the_terminal() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
-    for name in ("SIGHUP", "SIGTERM"):
+    for name in ("SIGINT", "SIGHUP", "SIGTERM"):
         number = getattr(signals, name, None)
-        if number is not None and signals.getsignal(number) == signals.SIG_DFL:  # nohup has it ignored
+        usual = (signals.SIG_DFL, signals.default_int_handler)
+        if number is not None and signals.getsignal(number) in usual:  # nohup has it ignored
             with suppress(ValueError):  # not in the main thread, which alone hears signals
                 signals.signal(number, _interrupt)
 
 
-def _interrupt(*_: Any) -> None:
+def _interrupt(number: int, _: Any) -> None:
+    _heard.append(number)
     raise KeyboardInterrupt
+
+
+def _unless_stopped() -> None:
+    """What fails after a command was stopped fails for that: an import broken off is caught by some libraries, which
+    then miss a half of themselves."""
+    if _heard:
+        _stopped()
 
 
 def _stopped() -> NoReturn:
