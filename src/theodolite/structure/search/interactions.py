@@ -191,6 +191,8 @@ def _candidates(
             for level, modules in enumerate(find_modules(turned, terms)):
                 add(place + level // 2, terms, modules, f"{note}, with modules inside")
         add(place + 1, terms, [], note)
+        if kind == "product" and note == SURE and len(terms) > 1:
+            found.append(((0, 0), _of_sum(interactions, terms, note)))
     if kind == "sum":
         found += _others(interactions, turned, used, generator)
     return found
@@ -201,10 +203,13 @@ def _below(interactions: Interactions, used: list[int]) -> list[tuple[tuple[int,
     found: dict[tuple[Group, ...], str] = {}
     for _, note, terms in sorted(_readings(interactions, used), key=lambda reading: reading[0]):
         if len(terms) > 1:
-            found.setdefault(tuple(terms), f"first proposed as a function of a sum: {note}")
-    names = interactions.source.variables
-    graphs = ((below_function(summands_graph(names, terms, "sum")), note) for terms, note in found.items())
-    return [((0, 0), _told(interactions, graph, note)) for graph, note in graphs][:MOST_BELOW]
+            found.setdefault(tuple(terms), note)
+    return [((0, 0), _of_sum(interactions, terms, note)) for terms, note in found.items()][:MOST_BELOW]
+
+
+def _of_sum(interactions: Interactions, terms: Sequence[Group], note: str, modules: Sequence[Group] = ()) -> Found:
+    graph = below_function(summands_graph(interactions.source.variables, terms, "sum", modules))
+    return _told(interactions, graph, f"first proposed as a function of a sum: {note}")
 
 
 def _others(
@@ -270,11 +275,9 @@ def _strongest(interactions: Interactions, pairs: list[tuple[int, int]]) -> list
 
 def _found(interactions: Interactions, terms: list[Group], kind: Kind, modules: list[Group], note: str) -> Found:
     """Factors that share variables are taken for exp of a sum: a network of that is not caught in poor minima."""
-    overlap = sum(map(len, terms)) > len(frozenset().union(*terms))
-    if kind == "product" and overlap:
-        graph = below_function(summands_graph(interactions.source.variables, terms, "sum", modules))
-    else:
-        graph = summands_graph(interactions.source.variables, terms, kind, modules)
+    if kind == "product" and sum(map(len, terms)) > len(frozenset().union(*terms)):
+        return _of_sum(interactions, terms, note, modules)
+    graph = summands_graph(interactions.source.variables, terms, kind, modules)
     return _told(interactions, graph, f"first proposed as a {kind}: {note}")
 
 
