@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import signal
 import subprocess
@@ -14,7 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from theodolite.cli.terminal import near
 from theodolite.files import write_text
+from theodolite.report.answer import MARKS
 
 from ..docs.blocks import command_tree
 
@@ -66,6 +69,14 @@ def test_a_terminal_without_our_letters_shows_what_it_can(encoding):
     code, text = ended("nets", env={**os.environ, "PYTHONIOENCODING": encoding})
     assert code == 0
     assert "transformer" in text
+
+
+def test_marks_stay_apart_in_a_terminal_that_does_not_have_them():
+    spelt = lambda text: text.encode("ascii", "near").decode()
+    codecs.register_error("near", near)
+    marks = [spelt(mark) for mark, _ in MARKS.values()]
+    assert len(set(marks)) == len(marks)
+    assert spelt("n⁻² ≥ 4 → 0.5–0.6 µs, 数") == "n-2 >= 4 -> 0.5-0.6 us, ?"
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is full")

@@ -12,6 +12,7 @@ from theodolite.cli.options import numbers, panel, parse_arguments, print_json, 
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
 from theodolite.errors import CellsFailed
+from theodolite.report.numbers import counted
 
 if TYPE_CHECKING:
     from theodolite.bench.learn import Learning
@@ -166,7 +167,7 @@ def show(result: Learning, out: Path | None = None) -> None:
     if out is None:
         return
     reused = f" ({result.reused} of them from an earlier run)" if result.reused else ""
-    message = f"{len(result.rows)} members kept in {out}{reused}: see 'theodolite runs --out {out}'"
+    message = f"{counted(len(result.rows), 'member')} kept in {out}{reused}: see 'theodolite runs --out {out}'"
     console.print(message, style="dim", markup=False, highlight=False, soft_wrap=True)
 
 

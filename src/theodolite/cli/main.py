@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import signal as signals
@@ -36,7 +37,7 @@ from theodolite.cli import (
 )
 from theodolite.cli.options import print_error_json, start
 from theodolite.cli.plain_numbers import plain
-from theodolite.cli.terminal import on_one_line
+from theodolite.cli.terminal import near, on_one_line
 from theodolite.errors import TheodoliteError
 from theodolite.version import __version__
 
@@ -135,11 +136,12 @@ def run() -> None:
 
 
 def _meet_the_terminal() -> None:
-    """One that cannot show a letter shows a question mark; one that is closed (SIGHUP), or a request to end (SIGTERM),
+    """One that cannot show a letter shows what comes near; one that is closed (SIGHUP), or a request to end (SIGTERM),
     is as Ctrl-C."""
+    codecs.register_error("near", near)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
+            stream.reconfigure(errors="near")  # pyright: ignore[reportAttributeAccessIssue]
     for name in ("SIGINT", "SIGHUP", "SIGTERM"):
         number = getattr(signals, name, None)
         usual = (signals.SIG_DFL, signals.default_int_handler)

@@ -14,6 +14,7 @@ from theodolite.cli.options import print_json
 from theodolite.cli.progress import catching_up
 from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
+from theodolite.report.numbers import counted
 
 if TYPE_CHECKING:
     from theodolite.bench.runs import Runs
@@ -61,7 +62,7 @@ def runs(
     if export is not None:
         new = found.export(*export)
         there = f", {found.members - new} were there" if new < found.members else ""
-        typer.echo(f"{new} members written to {export[1]} for {export[0]}{there}", err=True)
+        typer.echo(f"{counted(new, 'member')} written to {export[1]} for {export[0]}{there}", err=True)
     if csv == _STDOUT:
         typer.echo(found.to_csv(), nl=False)
     elif csv is not None:
@@ -71,7 +72,7 @@ def runs(
     elif csv is None and export is None:
         show(found, members)
     elif csv not in (None, _STDOUT):
-        typer.echo(f"{found.members} members written to {csv}", err=True)
+        typer.echo(f"{counted(found.members, 'member')} written to {csv}", err=True)
 
 
 def _pairs(texts: Sequence[str] | None) -> dict[str, str]:

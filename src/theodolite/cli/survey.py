@@ -11,6 +11,7 @@ from theodolite.cli.groups import Arguments, Device, Explain, Output, Site, Work
 from theodolite.cli.options import parse_arguments, print_explained, print_json, provenance
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import plainly, terminal
+from theodolite.report.numbers import counted
 
 if TYPE_CHECKING:
     from theodolite.surveys.against import Against
@@ -159,5 +160,5 @@ def _show(result: Survey, report: Path, tables: bool) -> None:
         for reason in result.not_applicable:
             console.print(f"not applicable: {reason}", style="dim", markup=False, highlight=False)
     reused = f", {result.reused} of them from an earlier run" if result.reused else ""
-    message = f"{result.asked} measurements{reused}, {result.seconds:.0f} s; report: {report}"
+    message = f"{counted(result.asked, 'measurement')}{reused}, {result.seconds:.0f} s; report: {report}"
     console.print(message, style="dim", markup=False, highlight=False, soft_wrap=True)

@@ -14,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 _WIDE = 100_000  # letters: nothing is folded or cut
+_NEAR = dict(zip("✓✗◐○–—−·×…‖’‘“”εσµ⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀ", "+x~o---.x.|''\"\"esu0123456789-T", strict=True))
+_NEAR |= {"≥": ">=", "≤": "<=", "→": "->", "←": "<-", "≈": "~", "≠": "!=", "√": "sqrt", "∞": "inf"}
 _asked: ContextVar[bool] = ContextVar("plain", default=False)
 _recorded: ContextVar[Console | None] = ContextVar("recorded", default=None)
 
@@ -30,6 +32,12 @@ def plainly() -> bool:
 def on_one_line(text: str) -> str:
     """Names of files may hold ends of lines, and orders to a terminal."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def near(error: UnicodeError) -> tuple[str, int]:
+    """For letters that a terminal of ASCII or Latin-1 does not have: marks stay apart, and numbers what they are."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(_NEAR.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
 
 
 def tabbed(*cells: str) -> Text:

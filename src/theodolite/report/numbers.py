@@ -33,6 +33,11 @@ def format_value(value: Any) -> str:
     return str(value)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 run`, `1,200 runs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def exact_value(value: Any) -> str:
     """The text of one value with nothing rounded away, for seeds and versions."""
     if value is None or isinstance(value, bool):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from theodolite.lab.campaign import Failure, Listener
 from theodolite.lab.group import Group
 from theodolite.lab.work import Update
+from theodolite.report.numbers import counted
 
 
 @dataclass
@@ -25,7 +26,7 @@ class Progress:
         self._done = {key for key in finished if key in self.titles}
         kept = f", {len(self._done)} of them measured before" if self._done else ""
         sections = set(self.titles.values())
-        many = f"{_counted(len(self.titles), 'measurement')} in {_counted(len(sections), 'section')}"
+        many = f"{counted(len(self.titles), 'measurement')} in {counted(len(sections), 'section')}"
         left = sum(cost for key, cost in costs.items() if key not in self._done)
         self.listener.watch(0.0, sum(costs.values()), f"{many}{kept}{', ' + _about(left) if left else ''}")
 
@@ -48,10 +49,6 @@ class Progress:
     def _failure(self, failure: Failure) -> None:
         self._done |= {cell.key for cell in failure.cells if cell.key in self.titles}
         self.listener.failure(failure)
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _about(seconds: float) -> str:
