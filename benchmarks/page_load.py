@@ -4,7 +4,8 @@
 
 A store of so many runs is made in a temporary folder and served by `theodolite serve` in a process of its own. Readers
 ask for the page, its folders, its runs (as an open page does: only for what is new) and, now and then, for something to
-be computed. Slow clients send their request a letter a second, or read what they are sent as slowly. Meanwhile rows are
+be computed. Who is refused because the server has too much to do asks again after a moment, as the page does, and counts
+as lost if that comes to nothing in a minute. Slow clients send their request a letter a second, or read what they are sent as slowly. Meanwhile rows are
 added; at the end the page must list every one of them, and its memory must not have grown.
 """
 
@@ -163,18 +164,27 @@ async def load(server: Server, folder: Path, seconds: float, rate: float, first:
     generator, tags, open_ones = random.Random(0), {"/api/runs?place=runs": ""}, Connections(server)
     times: dict[str, list[float]] = {}
     statuses: Counter[str] = Counter()
+    lost: Counter[str] = Counter()
     memory: list[float] = []
     written = first
 
     async def one(kind: str, path: str) -> None:
-        started = time.perf_counter()
-        try:
-            status, headers, _ = await open_ones.ask(path, tags.get(path, ""))
-            if path in tags and status == 200:
-                tags[path] = headers["etag"]
-            statuses[str(status)] += 1
-        except Exception as error:
-            statuses[type(error).__name__] += 1
+        """Asked as the page asks: again after a moment, longer every time, while the server is too busy."""
+        started, tries, outcome = time.perf_counter(), 0, "503"
+        while outcome == "503" and time.perf_counter() - started < 60:
+            if tries:
+                await asyncio.sleep(min(3.0, 0.3 * tries) * generator.uniform(0.75, 1.25))
+            tries += 1
+            try:
+                status, headers, _ = await open_ones.ask(path, tags.get(path, ""))
+                if path in tags and status == 200:
+                    tags[path] = headers["etag"]
+                outcome = str(status)
+            except Exception as error:
+                outcome = type(error).__name__
+            statuses[outcome] += 1
+        if outcome not in ("200", "304"):
+            lost[outcome] += 1
         times.setdefault(kind, []).append(time.perf_counter() - started)
 
     async def watch() -> None:
@@ -236,6 +246,8 @@ async def load(server: Server, folder: Path, seconds: float, rate: float, first:
         "seconds_until_the_last_answer": round(took, 1),
         "processor_seconds_of_the_server": round(server.processor_seconds() - spent, 1),
         "statuses": dict(statuses),
+        "refused_and_asked_again": statuses["503"] - lost["503"],
+        "lost": dict(lost),
         "rows_written_meanwhile": written - first,
         "rows_listed_at_the_end": json.loads(body)["members"],
         "rows_that_should_be": written,

@@ -138,7 +138,7 @@ def test_the_advisor_follows_its_slider(tab):
 
 def test_tokens_are_moved_from_side_to_side(tab):
     section = turn(tab, "partition")
-    says(section, "with rank 18")
+    says(section, "separation rank 18")
     section.locator("[data-token='3']").click()
     says(section, "0,1,2,3|4,5")
     assert section.locator("[data-token='3']").get_attribute("data-side") == "A"

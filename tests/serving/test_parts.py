@@ -183,7 +183,6 @@ def test_whatever_is_asked_of_the_folder_is_a_sentence(client, address, asked):
     assert sent.status == 200 or sent.json["error"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_at_the_ends_of_its_sliders_a_part_answers(client, name):
     part = PARTS[name.partition("/")[0]]

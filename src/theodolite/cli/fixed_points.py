@@ -67,7 +67,8 @@ def fixed_points(
         from theodolite.report.svg.basin import draw_basin
 
         plane = instrument.basin(map, given, steps=min(steps, 500), **options)
-        write_text(basin, draw_basin(plane.label, plane.names, plane.within, f"Where starts of {map} end"))
+        labels = plane.label[:1] if found.size == 1 else plane.label
+        write_text(basin, draw_basin(labels, plane.names, plane.within, f"Where starts of {map} end"))
         document["basin"] = str(basin)
     if output.json:
         print_json(document)

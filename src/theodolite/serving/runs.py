@@ -31,12 +31,12 @@ _GROUPS = (
     Column("net", "network", numeric=False),
     Column("shape", "shape", numeric=False),
     Column("task", "task", numeric=False),
-    Column("task_args", "fields", numeric=False),
+    Column("task_args", "of the task", numeric=False),
     Column("solved", "solved", "runs that reached the threshold on fresh data of trained lengths", numeric=False),
     Column("mean", "mean score", "over the runs that did not diverge"),
-    Column("unseen", "unseen", "mean score at lengths never trained on"),
-    Column("median", "steps", "median to solve it, among those that did"),
-    Column("steps", "of"),
+    Column("unseen", "on unseen lengths", "mean score at lengths never trained on"),
+    Column("median", "steps to solve", "median, among those that did"),
+    Column("steps", "at most", "steps of training"),
 )
 _MEMBERS = tuple(
     Column(key, label, numeric=numeric)
@@ -48,8 +48,8 @@ _MEMBERS = tuple(
         ("lr", "rate", True),
         ("status", "status", False),
         ("accuracy", "score", True),
-        ("unseen", "unseen", True),
-        ("solved_at", "steps", True),
+        ("unseen", "on unseen lengths", True),
+        ("solved_at", "steps to solve", True),
         ("finished", "finished", False),
     )
 )

@@ -49,7 +49,8 @@ def ends(map: str, parameter: float) -> Shown:
     found = fixed_points(map, starts=_STARTS, steps=_STEPS, **options)
     plane = basin(map, grid=_GRID, steps=_GRID_STEPS, **options)
     title = f"Where starts of {map} end"
-    pictures = [draw_basin(plane.label, plane.names, plane.within, title, narrow=narrow) for narrow in (False, True)]
+    labels = plane.label[:1] if MAPS[map].size == 1 else plane.label
+    pictures = [draw_basin(labels, plane.names, plane.within, title, narrow=narrow) for narrow in (False, True)]
     return Shown(
         says=[_said(found)],
         facts=[
@@ -119,10 +120,10 @@ def _said(found: FixedPoints) -> str:
     most = f"repeats with period {found.period}" if found.outcome == "period" else found.outcome
     words = {"chaos": "is chaotic", "undecided": "is undecided", "quasi-periodic": "is quasi-periodic"}
     shares = ", ".join(f"{what} {share:.0%}" for what, share in found.shares.items())
-    of = f"{found.starts} starts, {found.steps} steps"
+    drawn = f"{found.starts} starts drawn at random"
     if len(found.shares) == 1:
-        return f"From every start it {words.get(most, most)} ({of})."
-    return f"From most starts it {words.get(most, most)} ({of}: {shares})."
+        return f"From all of {drawn} it {words.get(most, most)} ({found.steps} steps)."
+    return f"From most of {drawn} it {words.get(most, most)} ({found.steps} steps: {shares})."
 
 
 PART = Part(

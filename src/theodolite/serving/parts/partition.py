@@ -35,7 +35,7 @@ def answer(net: str, depth: int, width: int, tokens: int, partition: str) -> Sho
 
 
 def _said(found: RankResult) -> str:
-    sides = f"{found.net} ties the two sides together with rank"
+    sides = f"Between the two sides {found.net} has separation rank"
     if not found.exact:
         return f"{sides} {format_value(found.rank)} or more."
     if found.saturated:
@@ -53,8 +53,8 @@ def _how(found: RankResult) -> str:
 PART = Part(
     "partition",
     "Partition and rank",
-    "How strongly a small polynomial network ties two groups of tokens together: the exact separation rank, beside "
-    "what theory proves it cannot exceed.",
+    "The separation rank of a small polynomial network, exactly: how many products of a function of one group of "
+    "tokens and one of the other its output takes, beside what theory proves it cannot exceed.",
     (
         Choice("net", "network", _NETS),
         Whole("depth", "depth", 2, 1, 3),

@@ -133,8 +133,8 @@ function tabled({ title, caption, columns, rows }, ids = null, chosen = () => {}
     }
     return line;
   });
-  if (ids) head.unshift(element("th", { scope: "col", textContent: "two" , title: "choose two lines to compare them" }));
-  const table = element("table", { className: columns.length > 6 ? "many" : "" }, element("caption", { textContent: title }));
+  if (ids) head.unshift(element("th", { scope: "col", textContent: "compare", title: "choose two lines to compare them" }));
+  const table = element("table", { className: columns.length > 3 ? "many" : "" }, element("caption", { textContent: title }));
   table.append(element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...lines));
   const parts = [element("div", { className: "framed", tabIndex: 0, role: "region", ariaLabel: title }, table)];
   if (caption) parts.push(element("p", { className: "soft", textContent: caption }));
