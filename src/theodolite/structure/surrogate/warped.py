@@ -86,14 +86,10 @@ def scales(
     middles = np.array([knots[i + 1 : i + 1 + DEGREE].mean() for i in range(len(spline.c))])
     spread = x.std(0)
     inputs = (x - x.mean(0)) / np.where(spread > 0, spread, 1.0)
-    task = _Evidence(
-        *(
-            torch.from_numpy(np.stack([part[own] for own in rows]))
-            for part in (inputs, spline(y), spline.derivative()(y))
-        ),
-        terms,
-        torch.from_numpy(np.log(np.diff(middles) / y.std())),
-    )
+    of_rows = lambda part: torch.from_numpy(np.stack([part[own] for own in rows]))
+    straight = torch.from_numpy(np.log(np.diff(middles) / y.std()))
+    splines = (of_rows(spline(y)), of_rows(spline.derivative()(y)))
+    task = _Evidence(of_rows(inputs), *splines, terms, straight)
     before = round(PLAIN * steps)
     plain = task.learn(task.first(), before)
     bent = task.learn({**plain.weights, "rises": task.straight.repeat(len(rows), 1)}, steps - before)
