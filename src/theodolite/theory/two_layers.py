@@ -18,7 +18,7 @@ from theodolite.theory.heads import heads_that_see_all
 
 CERTIFIED = 10  # the widest d of which every shape has a proof
 COMPUTED = 24  # the same for heads of one entry
-FORMS_CHECKED = 24  # where d_a does not divide d, the number of forms K is known up to this d, by computation
+FORMS_CHECKED = 24  # where d_a does not divide d, the number of forms K is known for all H up to this d, by computation
 _SMALLEST = 7  # the third part needs room for 2d different entries of S in two rows
 
 
@@ -62,31 +62,36 @@ def third_part_proven(width: int, heads: int, inner: int) -> bool:
 def second_part_proven(width: int, heads: int, inner: int) -> bool:
     """The part of degree 2: `rows` of F hold all forms, of which `full` are independent of each other.
 
-    Each of the rows needs a symmetric full × full matrix of its own: q vectors v of the second layer make
-    q·full − binom(q, 2) of them. If heads lie side by side, skew matrices serve too.
+    Each of the rows needs a symmetric full × full matrix of its own: p vectors v of the second layer make
+    p·full − binom(p, 2) of them. Skew matrices may serve too.
     """
     if 2 * inner >= width:
         return True
     if inner == 1 and width < heads < 2 * width:  # by induction from the certified widths
         return width > CERTIFIED
-    if width % inner and width > FORMS_CHECKED:
+    within = width // inner * inner  # coordinates that d_a divides: while they hold H·d_a² forms, K is that many
+    if width % inner and width > FORMS_CHECKED and 2 * heads * inner**2 > within * (within + 1):
         return False
-    blocks, least = -(-width // inner), width // -(-width // inner)
-    rows = inner * -(-heads // (width // inner))
+    blocks, beside = -(-width // inner), width // inner
+    rows = inner * -(-heads // beside)
     if rows > width:
         return False
-    for layers in range(1, (blocks - 1) // 2 + 1):
-        full = layers * least
+    for layers in range(1, max(1, (beside - 1) // 2) + 1):
+        full = layers * inner
         if layers * blocks > heads or (inner == 1 and 2 * layers + 2 > blocks):
             break
-        vectors = min(full, heads // -(-full // inner))
+        vectors = min(full, heads // layers)
         if rows <= vectors * full - math.comb(vectors, 2):
             return True
-    return width % inner == 0 and _skew_rows_suffice(width, heads, inner, rows)
+    return _skew_rows_suffice(width, heads, inner, rows)
 
 
 def _skew_rows_suffice(width: int, heads: int, inner: int, rows: int) -> bool:
-    """d_a ≥ 2 rows over blocks of d_a columns, and as many scaled copies of them: d_a² matrices."""
+    """d_a ≥ 2 rows over blocks of d_a columns, and as many scaled copies of them: d_a² matrices.
+
+    If columns are left over, their head needs d_a more rows with symmetric matrices, which d_a = 2 does not have.
+    """
     skew = max(0, rows - inner * (inner + 1) // 2)
     vectors = inner + min(inner, 2 * skew)
-    return inner > 1 and rows <= inner**2 and rows + inner <= width and vectors <= heads
+    enough = inner > 2 or (inner == 2 and width % inner == 0)
+    return enough and rows <= inner**2 and rows + inner <= width and vectors <= heads
