@@ -4,9 +4,10 @@
 
 A store of so many runs is made in a temporary folder and served by `theodolite serve` in a process of its own. Readers
 ask for the page, its folders, its runs (as an open page does: only for what is new) and, now and then, for something to
-be computed. Who is refused because the server has too much to do asks again after a moment, as the page does, and counts
-as lost if that comes to nothing in a minute. Slow clients send their request a letter a second, or read what they are sent as slowly. Meanwhile rows are
-added; at the end the page must list every one of them, and its memory must not have grown.
+be computed. One that is refused because the server has too much to do asks again after a moment, as the page does, and
+is lost if that comes to nothing within three minutes. Slow clients send their request a letter a second, or read what
+they are sent as slowly. Meanwhile rows are added; at the end the page must list every one of them, and its memory must
+not have grown.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from theodolite.lab.condition import TRAINING
 from theodolite.lab.group import Group
 from theodolite.lab.store.store import Store
 
+_BROKEN = ("ConnectionResetError", "IncompleteReadError", "BrokenPipeError")
 _NETS = ("lstm", "rnn", "gru", "mlp")
 
 
@@ -122,8 +124,17 @@ class Connections:
                 break
             pair[1].close()
         else:
-            pair = await asyncio.open_connection("127.0.0.1", self._server.port)
-        reader, writer = pair
+            pair = None
+        if pair is not None:
+            try:
+                return await self._over(*pair, path, tag)
+            except (asyncio.IncompleteReadError, ConnectionError):  # closed meanwhile: browsers open another then
+                pass
+        return await self._over(*await asyncio.open_connection("127.0.0.1", self._server.port), path, tag)
+
+    async def _over(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, tag: str
+    ) -> tuple[int, dict[str, str], bytes]:
         try:
             writer.write(self._server.head(path, tag))
             head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)).decode("latin-1").strip()
@@ -136,7 +147,7 @@ class Connections:
         if headers.get("connection") == "close":
             writer.close()
         else:
-            self._idle.append(pair)
+            self._idle.append((reader, writer))
         return int(lines[0].split()[1]), headers, body
 
     def close(self) -> None:
@@ -169,17 +180,18 @@ async def load(server: Server, folder: Path, seconds: float, rate: float, first:
     written = first
 
     async def one(kind: str, path: str) -> None:
-        """Asked as the page asks: again after a moment, longer every time, while the server is too busy."""
+        """Asked as the page asks: again after a moment, longer every time, while the server is too busy; a few times if
+        the connection breaks."""
         started, tries, outcome = time.perf_counter(), 0, "503"
-        while outcome == "503" and time.perf_counter() - started < 60:
+        while (outcome == "503" and time.perf_counter() - started < 180) or (outcome in _BROKEN and tries < 4):
             if tries:
                 await asyncio.sleep(min(3.0, 0.3 * tries) * generator.uniform(0.75, 1.25))
             tries += 1
             try:
-                status, headers, _ = await open_ones.ask(path, tags.get(path, ""))
+                status, headers, body = await open_ones.ask(path, tags.get(path, ""))
                 if path in tags and status == 200:
                     tags[path] = headers["etag"]
-                outcome = str(status)
+                outcome = str(status) if status in (200, 304, 503) else f"{status}: {body[:200].decode()}"
             except Exception as error:
                 outcome = type(error).__name__
             statuses[outcome] += 1

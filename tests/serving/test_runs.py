@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from itertools import count
 
 import pytest
 
 from tests.bench.members import member, stored
 from theodolite.bench.compare import compare
+from theodolite.errors import StoreError
+from theodolite.serving.calculator import Busy
 from theodolite.serving.folder import Folder
 from theodolite.serving.serve import serve
+from theodolite.serving.stores import Stores
 
 from .conftest import Client
 
@@ -33,6 +37,37 @@ def test_too_many_folders_are_said_to_be(tmp_path, monkeypatch):
     for name in "abcdef":
         (tmp_path / name).mkdir()
     assert Folder(tmp_path).places() == ([], True)
+
+
+@pytest.mark.parametrize("looks_damaged", [False, True])
+def test_a_store_that_a_command_begins_to_write_while_it_is_read_is_read_again(tmp_path, looks_damaged):
+    """No command has it open, so it is read without a lock: what is read meanwhile may be of two moments."""
+    stored(tmp_path / "runs", [member(seed=0)])
+    stores, seen = Stores(Folder(tmp_path)), []
+
+    def answer(trained):
+        seen.append(sum(one.members for one in trained.conditions))
+        if len(seen) < 3:
+            stored(tmp_path / "runs", [member(seed=len(seen))])
+            if looks_damaged:
+                raise StoreError("the store is damaged")
+        return seen[-1]
+
+    assert stores.read("runs", answer) == 3
+    assert seen == [1, 2, 3]
+
+
+def test_a_store_that_is_written_all_the_time_is_said_to_be_and_a_damaged_one_too(tmp_path):
+    stored(tmp_path / "runs", [member(seed=0)])
+    stores, seeds = Stores(Folder(tmp_path)), count(1)
+    with pytest.raises(Busy, match="ask again"):
+        stores.read("runs", lambda _: stored(tmp_path / "runs", [member(seed=next(seeds))]))
+
+    def damaged(_):
+        raise StoreError("the store is damaged")
+
+    with pytest.raises(StoreError, match="damaged"):
+        stores.read("runs", damaged)
 
 
 def test_a_line_for_each_network_and_task_or_for_each_member(client):

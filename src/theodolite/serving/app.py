@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -17,7 +17,6 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from theodolite.lab.store.trained import Trained
 from theodolite.report.page.template import environment, verbatim
 from theodolite.serving.calculator import Busy, Calculator
 from theodolite.serving.folder import REPORT, Folder
@@ -113,7 +112,7 @@ class Page:
         tag = _tag([stamp, sorted(asked.items())])
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers={"etag": tag})
-        answer = partial(self._of, asked.pop("place"), partial(listed, asked=asked))
+        answer = partial(self.stores.read, asked.pop("place"), partial(listed, asked=asked))
         found = await self.reader.ask(answer, ("runs", tag))
         return JSONResponse(found, headers={"etag": tag})
 
@@ -121,12 +120,8 @@ class Page:
         asked = _asked(request, COMPARED)
         key = ("compare", self.stores.stamp(asked["place"]), *sorted(asked.items()))
         place = asked.pop("place")
-        compute = lambda: self._of(place, partial(compared, **asked)).to_json()
+        compute = lambda: self.stores.read(place, partial(compared, **asked)).to_json()
         return JSONResponse(await self.reader.ask(compute, key))
-
-    def _of(self, place: str, answer: Callable[[Trained], Any]) -> Any:
-        with self.stores.open(place) as trained:
-            return answer(trained)
 
     async def part(self, request: Request) -> Response:
         part, answer = self._found(request)

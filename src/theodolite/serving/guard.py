@@ -107,7 +107,8 @@ class Guard:
             status, sentence = explained(error)
             if status == 500:
                 logger.exception("a fault at %s", scope["path"][:200])
-            again = {"retry-after": "1"} if isinstance(error, Busy) else None
+            # A crowd that is refused does not keep its connections, so that there is room for who asks again.
+            again = {"retry-after": "1", "connection": "close"} if isinstance(error, Busy) else None
             await JSONResponse({"error": sentence}, status, again)(scope, receive, answer)
         finally:
             self._running -= 1

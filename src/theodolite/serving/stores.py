@@ -5,13 +5,18 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
+from theodolite.errors import StoreError
 from theodolite.lab.store.trained import Trained
+from theodolite.serving.calculator import Busy
 from theodolite.serving.folder import STORE, Folder
 
+T = TypeVar("T")
+_TRIES = 5
 _KEPT = 4  # stores of an older version whose digest is held in memory
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -28,6 +33,23 @@ class Stores:
         """Another whenever the store is."""
         file = self._folder.file(below, STORE)
         return tuple(_seen(file.with_name(file.name + suffix)) for suffix in ("", "-wal"))
+
+    def read(self, below: str, answer: Callable[[Trained], T]) -> T:
+        """An answer from a store. One that no command has open is read as it lies there, without a lock, which would be
+        a file: if a command begins to write meanwhile, what was read may be of two moments, or look damaged, and is
+        read again."""
+        for _ in range(_TRIES):
+            before = self.stamp(below)
+            try:
+                with self.open(below) as trained:
+                    found = answer(trained)
+            except StoreError:
+                if self.stamp(below) == before:
+                    raise
+                continue
+            if before[1] is not None or self.stamp(below) == before:
+                return found
+        raise Busy("the store is being written: ask again in a moment")
 
     @contextmanager
     def open(self, below: str) -> Iterator[Trained]:

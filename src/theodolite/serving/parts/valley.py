@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from theodolite.advice.trained import trained
 from theodolite.errors import TheodoliteError
+from theodolite.lab.store.trained import Trained
 from theodolite.report.table import Column, Table
 from theodolite.scaling.kept import kept_valleys
 from theodolite.scaling.shown import said, valley_figure
@@ -30,9 +31,7 @@ def part(folder: Folder, stores: Stores) -> Part:
         found: dict[str, list[Valley]] = {}
         for place in [place for place in places if place.store][:_LOOKED_AT]:
             try:
-                with stores.open(place.path) as store:
-                    texts = [one for one in store.conditions if one.config["task"] == "text"]
-                    valleys = kept_valleys(row for _, row in store.rows(texts))
+                valleys = stores.read(place.path, _valleys)
             except TheodoliteError:  # a store that cannot be read says so among the runs
                 continue
             if valleys:
@@ -49,6 +48,11 @@ def part(folder: Folder, stores: Stores) -> Part:
         "theodolite scale TEXT --out scale",
         changes=True,
     )
+
+
+def _valleys(store: Trained) -> list[Valley]:
+    texts = [one for one in store.conditions if one.config["task"] == "text"]
+    return kept_valleys(row for _, row in store.rows(texts))
 
 
 def _shown(found: dict[str, list[Valley]]) -> Shown:

@@ -15,22 +15,27 @@ history.replaceState(null, "", location.pathname + location.hash); // the cookie
 
 class Trouble extends Error {}
 
-// A server that has too much to do says so (503) and is asked again until it answers, or `wanted` says that nobody waits
-// for this answer any more: then there is none.
-async function ask(address, options = {}, wanted = () => true) {
+const GONE = "The server does not answer: is 'theodolite serve' still running?";
+
+// A server that has too much to do says so (503), or closes the connection, and is asked again until it answers or until
+// `wanted`, which is told why, says that nobody waits for this answer any more: then there is none.
+async function ask(address, options = {}, wanted = null) {
   for (let tries = 1; ; tries += 1) {
     let response;
     try {
       response = await fetch(address, options);
     } catch {
-      throw new Trouble("The server does not answer: is 'theodolite serve' still running?");
+      if (tries > 3 && !wanted) throw new Trouble(GONE);
+      await pause(Math.min(2000, 300 * tries));
+      if (tries > 3 && !wanted(GONE)) return null;
+      continue;
     }
     if (response.status === 304) return null;
     const content = await response.json().catch(() => ({ error: `The server answered with ${response.status}.` }));
     if (response.status === 503) {
       await pause(Math.min(3000, 300 * tries) * (0.75 + 0.5 * Math.random()));
-      if (wanted(content.error)) continue;
-      return null;
+      if (wanted && !wanted(`${content.error} …`)) return null;
+      continue;
     }
     if (!response.ok) throw new Trouble(content.error);
     return { content, tag: response.headers.get("etag") };
@@ -42,8 +47,8 @@ async function ask(address, options = {}, wanted = () => true) {
 function asker(node, show) {
   let next = null;
   let busy = false;
-  const stillWanted = () => {
-    node.dataset.waiting = "The server is busy, and is asked again …";
+  const stillWanted = (sentence) => {
+    node.dataset.waiting = sentence;
     return !next;
   };
   return async (address, options = {}) => {
@@ -461,7 +466,7 @@ async function beginTable() {
   try {
     const { id } = table;
     const still = (sentence) => {
-      if (table.id === id) said(`${sentence} …`);
+      if (table.id === id) said(sentence);
       return table.id === id;
     };
     const begun = await ask(`api/tables/${id}/discover?${query}`, { method: "POST" }, still);
@@ -475,7 +480,8 @@ async function beginTable() {
       if (share > 0) bar.value = share;
       words.textContent = `${label || "working"}, ${Math.round(content.seconds)} s`;
       await pause(250);
-      if (table.id === id) ({ content } = await ask(`api/tables/${id}`));
+      const found = table.id === id && (await ask(`api/tables/${id}`, {}, () => table.id === id));
+      if (found) ({ content } = found);
     }
     if (table.id !== id) return;
     byId("table-state").replaceChildren();
