@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import logging
+import select
 import socket
 
 import pytest
@@ -251,6 +253,25 @@ def test_a_server_with_too_much_to_do_says_so_but_answers_what_a_browser_asks_fo
 @pytest.mark.parametrize("error", [TimeoutError(), MemoryError()])
 def test_what_would_fail_again_is_not_asked_again(error):
     assert explained(error)[0] not in (500, 503)
+
+
+def test_connections_that_nobody_waits_at_make_room_for_others(client, monkeypatch):
+    monkeypatch.setattr("theodolite.serving.listening._CONNECTIONS", 3)
+    kept = []
+    for _ in range(8):
+        connection = http.client.HTTPConnection("127.0.0.1", client.page.port, timeout=10)
+        connection.request("GET", "/api/places", headers={"Cookie": f"theodolite-{client.page.port}={client.token}"})
+        kept.append((connection, connection.getresponse()))
+    assert [response.status for _, response in kept] == [200] * 8
+    assert all(response.read() for _, response in kept)
+    closed = [connection.sock.recv(1) == b"" for connection, _ in kept if _readable(connection.sock)]
+    assert closed.count(True) >= 4
+    for connection, _ in kept:
+        connection.close()
+
+
+def _readable(connection: socket.socket) -> bool:
+    return bool(select.select([connection], [], [], 0.5)[0])
 
 
 def test_slow_clients_do_not_keep_others_waiting(client):

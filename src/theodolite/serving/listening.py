@@ -35,10 +35,13 @@ class _Impatient(H11Protocol):
         super().connection_made(transport)
         self._limit = self.loop.call_later(_SILENT, self._too_slow)
         if len(self.connections) > _CONNECTIONS:
-            idle = (one for one in self.connections if one.cycle is not None and one.cycle.response_complete)
-            found = next((one for one in idle if not one.transport.is_closing()), None)
+            found = next((one for one in self.connections if isinstance(one, _Impatient) and one._idle()), None)
             if found is not None or len(self.connections) > _most():
                 (found or self).transport.close()
+
+    def _idle(self) -> bool:
+        answered = self.cycle is not None and self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
+        return answered and not self.transport.is_closing()
 
     def _too_slow(self) -> None:
         if self.cycle is None and not self.transport.is_closing():  # pyright: ignore[reportUnnecessaryComparison]
