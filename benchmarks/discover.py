@@ -106,8 +106,11 @@ def jobs(options: argparse.Namespace) -> list[Job]:
         elif part == "random":
             for name in discover_random.names(options.draws, options.first):
                 found += [Job(part, name, -1.0, method) for method in discover_random.METHODS]
-    wanted = options.methods.split(",") if options.methods else None
-    return [job for job in found if wanted is None or {job.method, job.method.split()[0]} & set(wanted)]
+    if not options.methods:
+        return found
+    wanted, known = set(options.methods.split(",")), {job.method for job in found}
+    kinds = wanted - known  # pykan stands for all of its thresholds
+    return [job for job in found if job.method in wanted or job.method.split()[0] in kinds]
 
 
 def main() -> None:
@@ -121,7 +124,9 @@ def main() -> None:
     parser.add_argument("--formulas", type=int, default=len(FORMULAS), help="the first so many")
     parser.add_argument("--noise", default="0,0.001,0.01", help="of the target's standard deviation")
     parser.add_argument("--peers", type=int, default=20, help="targets of each part that peers are asked about")
-    parser.add_argument("--methods", help="these alone: theodolite, boosting, pykan, nid, fast, hessian")
+    parser.add_argument(
+        "--methods", help="these alone: theodolite, 'theodolite quick', boosting, pykan, nid, fast, hessian"
+    )
     parser.add_argument("--minutes", type=float, help="begin nothing after so long")
     options = parser.parse_args()
     rows = run_all(jobs(options), measure, options.out, options.workers, options.minutes)
