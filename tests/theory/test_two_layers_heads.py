@@ -327,6 +327,22 @@ def test_what_is_open_where_the_width_of_heads_does_not_divide_d():
     assert len(found) == 73
 
 
+@pytest.mark.parametrize(
+    ("widths", "kind", "open_", "shapes"),
+    [(range(11, 25), "rest", 73, 551), (range(25, 41), "rest", 725, 2634), (range(25, 41), "single", 54, 504)],
+)
+def test_the_docs_count_what_is_open(widths, kind, open_, shapes):
+    verdicts = [
+        law_proven(d, heads, inner)
+        for d in widths
+        for inner in ([1] if kind == "single" else [g for g in range(2, (d + 1) // 2) if d % g])
+        for heads in (
+            range(d + 1, 2 * d) if kind == "single" else range(-(-d // inner), heads_that_see_all(d, inner) + 1)
+        )
+    ]
+    assert (verdicts.count(None), len(verdicts)) == (open_, shapes)
+
+
 def test_every_shape_without_a_theorem_has_a_certificate_of_its_cap():
     archived = {}
     for document in read(ARCHIVE):

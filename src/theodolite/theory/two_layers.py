@@ -2,7 +2,7 @@
 
 The theorem and its proof: docs/exact-rank.md, "Two layers of many heads". For a width of heads that divides d it leaves
 open numbers of heads of one entry near d times the cube root of 3, fewer than d/63 + 4 of them, and nothing else; for
-other widths many numbers of heads. What it leaves open up to d = `CERTIFIED` has a certificate for each shape,
+other widths some numbers of heads. What it leaves open up to d = `CERTIFIED` has a certificate for each shape,
 benchmarks/certificates/two-layers.jsonl; heads of one entry up to d = `COMPUTED` have two ranks modulo a prime that
 prove it, computed in the tests.
 """
