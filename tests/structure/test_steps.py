@@ -55,7 +55,9 @@ def test_a_grid_counts_its_cells_and_products():
 def test_the_network_says_what_the_steps_say():
     x, fold = drawn(300), np.arange(300) % 3
     y = jumps(x)
-    fitted, told = fit_steps(GRAPH, x, y, fold)
+    made = fit_steps(GRAPH, x, y, fold)
+    assert made is not None
+    fitted, told = made
     wrong = np.abs(fitted.held_out - y) > 1e-3
     assert 0.9 < told.mean() < 1
     assert wrong[told].mean() < 0.3 * wrong[~told].mean()
@@ -71,7 +73,9 @@ def test_the_network_says_what_the_steps_say():
 def test_steps_predict_better_than_boosting_where_there_are_jumps():
     x, y, new = drawn(400), jumps(drawn(400)), drawn(1000, 1)
     noisy = y + 0.1 * np.random.default_rng(2).standard_normal(400)
-    fitted, _ = fit_steps(GRAPH, x, noisy, np.arange(400) % 4)
+    made = fit_steps(GRAPH, x, noisy, np.arange(400) % 4)
+    assert made is not None
+    fitted, _ = made
     error = np.mean((fitted.predict(new) - jumps(new)) ** 2) / np.var(jumps(new))
     assert error < boosting_error(x, noisy, new, jumps(new), 0)
 

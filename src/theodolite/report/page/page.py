@@ -124,10 +124,11 @@ def _shown_table(table: Table, ident: str) -> dict[str, Any]:
         cells = []
         for column in table.columns:
             value = row.get(column.key)
-            known = {"column": column, "none": value is None or value == ""}
             if column.kind == "agreement":
-                cells.append({"text": agreement(value), "exact": "", "agrees": value, "own": False, **known})
+                told = {"text": agreement(value), "exact": "", "agrees": value, "own": False}
+                cells.append({"column": column, "none": value is None, **told})
                 continue
+            known = {"column": column, "none": value is None or value == ""}
             text, exact = format_value(value), exact_value(value)
             rounded = text != exact and value is not None and text.replace(",", "") != exact
             mine = not column.numeric and isinstance(value, str) and own(value)
