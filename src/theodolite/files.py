@@ -53,6 +53,14 @@ def refuse_endless(path: str | Path) -> None:
         raise BadInput(f"'{path}' is a device or a pipe: give a file")
 
 
+def json_fault(error: Exception) -> str:
+    """Why something could not be read as JSON, in words about the text and not about the program that reads it."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    told = str(error)
+    return "it has a number of thousands of digits" if "integer string conversion" in told else told
+
+
 def write_text(path: str | Path, text: str) -> Path:
     """Write beside the target and rename, so that a file is whole or was never there.
 

@@ -48,6 +48,11 @@ class RaisingNothing(Linear):
         raise ValueError
 
 
+class Complex(Linear):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x) * (1 + 1j)
+
+
 class NotANumber(Linear):
     def forward(self, x: Tensor) -> Tensor:
         return self.layer(x) / 0
@@ -87,6 +92,7 @@ def constant(x: Tensor) -> Tensor:
         (Raising, r"'Raising' cannot run on 'parity-check' at length 1 \(2 tokens\): ValueError: no such thing$"),
         (RaisingNothing, r"cannot run .*: ValueError"),
         (NotANumber, r"'NotANumber' returned numbers that are not finite .*: check its init"),
+        (Complex, r"'Complex' returns complex numbers: return real ones"),
         (TwoThings, r"'TwoThings' returned a tuple .*: return one tensor"),
         (NotBuilt, r"'NotBuilt' could not be built: KeyError: 'width'"),
         (NothingToTrain, r"'NothingToTrain' has no parameters that could be trained"),

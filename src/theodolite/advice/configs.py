@@ -9,7 +9,7 @@ from typing import Any
 from theodolite.advice.reading import read_config
 from theodolite.advice.rescale import reshape
 from theodolite.errors import BadInput
-from theodolite.files import refuse_endless
+from theodolite.files import json_fault, refuse_endless
 
 __all__ = ["load_config", "read_config", "reshape"]
 
@@ -37,7 +37,7 @@ def load_config(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror or error}): pass a model's config.json") from None
     except (ValueError, RecursionError) as error:  # of JSON, of the encoding, of a number too long
-        raise BadInput(f"{path} is not JSON ({error}): pass a model's config.json") from None
+        raise BadInput(f"{path} is not JSON ({json_fault(error)}): pass a model's config.json") from None
     if not isinstance(config, dict):
         raise BadInput(f"{path} holds a JSON {_kind(config)} instead of an object: pass a model's config.json")
     return config

@@ -11,7 +11,7 @@ from theodolite.claims.contract import Claim, claims, ordered
 from theodolite.claims.records import registered
 from theodolite.claims.rule import Size
 from theodolite.errors import BadInput
-from theodolite.files import refuse_endless, write_text
+from theodolite.files import json_fault, refuse_endless, write_text
 from theodolite.measurement import finite
 
 Result = Mapping[str, Any]
@@ -83,5 +83,7 @@ def _results(path: Path) -> Sequence[Result]:
         if all({"id", "verdict", "detail", "record"} <= r.keys() for r in found):
             return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BadInput(f"'{path}' is no file of results of `theodolite claims check` ({error}): give one") from error
+        raise BadInput(
+            f"'{path}' is no file of results of `theodolite claims check` ({json_fault(error)}): give one"
+        ) from error
     raise BadInput(f"'{path}' holds results without id, verdict, detail or record: give a file of `claims check`")

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from theodolite.errors import BadInput, TheodoliteError
 from theodolite.instruments.precision import Precision, precision_of
-from theodolite.instruments.real_outputs import real
 from theodolite.instruments.through_embedding import Fed
 from theodolite.measurement import seed_of
 from theodolite.nets.failure import advice
 from theodolite.nets.load import Blueprint, seeded
+from theodolite.nets.real_outputs import real
 
 _NOISE = 0.02  # added to every weight, so that none that starts at 0 or 1 makes the net a special one
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from theodolite.errors import BadInput
+from theodolite.files import json_fault
 from theodolite.graphs.families import named_graph
 from theodolite.graphs.graph import CompositionalGraph, Node
 from theodolite.graphs.stages import Group, elementary, stages
@@ -130,8 +131,10 @@ def _graph(given: str | dict | CompositionalGraph, features: int | None, fan_in:
     if isinstance(given, str):
         try:
             given = json.loads(given)
-        except json.JSONDecodeError as error:
-            raise BadInput(f"the text of the graph is no JSON ({error}): give a name or a graph as JSON") from None
+        except (ValueError, RecursionError) as error:
+            raise BadInput(
+                f"the text of the graph is no JSON ({json_fault(error)}): give a name or a graph as JSON"
+            ) from None
     graph = given if isinstance(given, CompositionalGraph) else CompositionalGraph.from_json(given)
     if features is not None and features != len(graph.variables):
         raise BadInput(

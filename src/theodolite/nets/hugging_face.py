@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 from theodolite.errors import BadInput
-from theodolite.files import refuse_endless
+from theodolite.files import json_fault, refuse_endless
 from theodolite.nets.blueprint import Blueprint
 from theodolite.nets.calling import Calling
 from theodolite.nets.own_net import SIZES, meaning
@@ -108,7 +108,7 @@ def _read(net: str) -> _Source:
     except OSError:
         raise BadInput(f"there is no configuration '{file}': give hf:FOLDER or hf:config.json") from None
     except (ValueError, TypeError, RecursionError) as error:
-        raise BadInput(f"'{file}' is no JSON ({error}): give the config.json of a model") from None
+        raise BadInput(f"'{file}' is no JSON ({json_fault(error)}): give the config.json of a model") from None
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise BadInput(f"'{file}' has no 'model_type': give the config.json of a Hugging Face model")
     held = sorted(one for one in _WEIGHTS if (path / one).is_file()) if path.is_dir() else []

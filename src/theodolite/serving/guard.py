@@ -14,6 +14,7 @@ import logging
 import socket
 from collections.abc import Mapping, Sequence
 from http.cookies import CookieError, SimpleCookie
+from pathlib import PurePosixPath
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -121,6 +122,11 @@ class Guard:
             raise Refused(405, f"{scope['method'][:20]} is not answered here: use GET")
         if len(scope["query_string"]) > _LONGEST_ADDRESS or len(scope["path"]) > _LONGEST_ADDRESS:
             raise Refused(414, "the address is too long: leave something out")
+        if ".." in PurePosixPath(scope["path"]).parts:
+            logger.warning("refused: the path %r would leave the folder", scope["path"][:200])
+            raise Refused(
+                404, "a path may not lead out of the folder: open the address that 'theodolite serve' printed"
+            )
         names = headers.getlist("host")
         if len(names) != 1 or not bound_to(names[0], self._host, self._port):
             logger.warning("refused: a request for the host %r", names[:1])

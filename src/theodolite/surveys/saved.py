@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.errors import BadInput
-from theodolite.files import OutputFolder
+from theodolite.files import OutputFolder, json_fault
 from theodolite.measurement import finite
 from theodolite.report import Answer
 from theodolite.report.answer import MARKS
@@ -48,7 +48,8 @@ def read(folder: str | Path) -> Saved:
             raise ValueError(f"it is larger than {_LARGEST // 2**20} MB")
         return _saved(json.loads(text, parse_constant=_refuse))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        named = f"{type(error).__name__}: " if isinstance(error, KeyError | TypeError | AttributeError) else ""
+        reason = f"{named}{json_fault(error)}".splitlines()[0][:200]
         raise BadInput(f"'{file}' is no survey that can be read ({reason}): survey again into that folder") from error
 
 

@@ -19,6 +19,7 @@ from theodolite.nets.failure import advice
 from theodolite.nets.load import Blueprint, blueprint, seeded
 from theodolite.nets.own_net import SIZES, meaning
 from theodolite.nets.parts.as_vector import AsVector
+from theodolite.nets.real_outputs import real
 from theodolite.tasks.contract import Batch, Task
 
 _ROWS = 3  # of the trial input
@@ -234,7 +235,7 @@ def _run_once(pairing: Pairing, module: nn.Module, length: int | None) -> None:
             pairing.registered,
             f"'{pairing.name}' returned the shape {tuple(found.shape)} {at}, and {expected} is needed",
         )
-    if not torch.isfinite(found).all():
+    if not torch.isfinite(real(found, pairing.name)).all():
         raise _misfit(pairing.registered, f"'{pairing.name}' returned numbers that are not finite {at}: check its init")
 
 

@@ -20,7 +20,7 @@ from torch.func import functional_call, grad, vmap
 
 from theodolite.device import free_bytes
 from theodolite.errors import BadInput, NotEnoughMemory, TheodoliteError
-from theodolite.instruments.real_outputs import real
+from theodolite.nets.real_outputs import real
 
 logger = logging.getLogger(__name__)
 

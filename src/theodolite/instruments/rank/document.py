@@ -10,7 +10,7 @@ from typing import Any
 
 from theodolite.errors import BadInput, CertificateRefused
 from theodolite.field.draw import RULE
-from theodolite.files import refuse_endless
+from theodolite.files import json_fault, refuse_endless
 from theodolite.measurement import canonical
 
 LARGEST = 1 << 63
@@ -71,7 +71,7 @@ def read(path: str | Path) -> list[Any]:
     except CertificateRefused as error:
         raise CertificateRefused(f"in '{path}' {error}") from None
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"'{path}' is not a certificate, or it is truncated ({error})") from error
+        raise BadInput(f"'{path}' is not a certificate, or it is truncated ({json_fault(error)})") from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from theodolite.errors import BadInput, TheodoliteError
 from theodolite.field import FieldTensor, Modulus, draw_residues
 from theodolite.instruments.precision import Precision, precision_of
 from theodolite.instruments.rank.one_entry import cut_head
-from theodolite.instruments.real_outputs import real
 from theodolite.nets.failure import advice
 from theodolite.nets.load import Subject
+from theodolite.nets.real_outputs import real
 
 Points = Tensor  # (points, sites, features)
 Evaluate = Callable[[Points], Tensor]  # → (points,)

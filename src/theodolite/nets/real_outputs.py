@@ -1,4 +1,4 @@
-"""Instruments measure real numbers: a net that returns complex ones is refused, by name."""
+"""What is trained and measured are real numbers: a net that returns complex ones is refused, by name."""
 
 from __future__ import annotations
 
