@@ -124,9 +124,7 @@ class Guard:
             raise Refused(414, "the address is too long: leave something out")
         if ".." in PurePosixPath(scope["path"]).parts:
             logger.warning("refused: the path %r would leave the folder", scope["path"][:200])
-            raise Refused(
-                404, "a path may not lead out of the folder: open the address that 'theodolite serve' printed"
-            )
+            raise Refused(404, "a path may not lead out of the folder: open the page that 'theodolite serve' printed")
         names = headers.getlist("host")
         if len(names) != 1 or not bound_to(names[0], self._host, self._port):
             logger.warning("refused: a request for the host %r", names[:1])
