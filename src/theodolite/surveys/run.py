@@ -223,11 +223,11 @@ def _plan(
     chosen: Sequence[Candidate], preset: Preset, wanted: Mapping[str, Section]
 ) -> tuple[tuple[str, ...], list[_Planned]]:
     """Every section's cells. A net that a section cannot be planned for fails there and nowhere else."""
-    skipped: dict[str, list[str]] = {}  # nets, by what is said of the first of them
+    skipped: dict[tuple[str, str], list[str]] = {}  # nets, by section and what is said of the first of them
 
     def skip(net: Candidate | None, reason: object) -> None:
         name = "" if net is None else net.name
-        alike = skipped.setdefault(f"{section.title}: {reason}".replace(f"'{name}'", "\0"), [])
+        alike = skipped.setdefault((section.title, str(reason).replace(f"'{name}'", "\0")), [])
         alike += [name] if name not in alike else []
 
     planned = []
@@ -252,13 +252,20 @@ def _plan(
                 cells |= {cell.key: cell for cell in found if isinstance(cell, Cell)}
                 refused += [row for row in found if isinstance(row, Row)]
         planned.append(_Planned(section, tuple(cells.values()), tuple(refused), troubles))
-    return tuple(_likewise(reason, names) for reason, names in skipped.items()), planned
+    return _told_together(skipped), planned
 
 
-def _likewise(reason: str, names: Sequence[str]) -> str:
-    first, *others = names
-    told = reason.replace("\0", f"'{first}'")
-    return f"{told}; likewise {', '.join(map(repr, others))}" if others else told
+def _told_together(skipped: Mapping[tuple[str, str], Sequence[str]]) -> tuple[str, ...]:
+    """A line for what is said of the same nets in the same words, with all sections that it is said in."""
+    sections_of: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (title, reason), names in skipped.items():
+        sections_of.setdefault((reason, tuple(names)), []).append(title)
+    lines = []
+    for (reason, (first, *others)), titles in sections_of.items():
+        told = reason.replace("\0", f"'{first}'")
+        likewise = f"; likewise {', '.join(map(repr, others))}" if others else ""
+        lines.append(f"{'; '.join(titles)}: {told}{likewise}")
+    return tuple(lines)
 
 
 def _why_not(section: Section, net: Candidate) -> str | None:

@@ -99,13 +99,13 @@ def _text(row: Row) -> str:
         first, last = diagnostics["curve"][0], diagnostics["curve"][-1]
         return f"{told}: {first['change']:.1g} at {first['tokens']}, {last['change']:.1g} at {last['tokens']} tokens"
     low, high = row["interval"]
-    return f"change ~ n^{row['value']:.2f} ({low:.2f} to {high:.2f})"
+    return f"change ~ n^{_two_digits(row['value'])} ({_two_digits(low)} to {_two_digits(high)})"
 
 
 def _value(row: Row) -> str:
     law, diagnostics = _law(row), row["diagnostics"]
     if row["value"] is not None:
-        return f"n^{row['value']:.2f}"
+        return f"n^{_two_digits(row['value'])}"
     if law == "exponential":
         return f"half-life {diagnostics['over_length']['half_life']:.2g}"
     return f"0 beyond {diagnostics['reach']}" if law == "window" else ""
@@ -197,3 +197,7 @@ def _figures(rows: Sequence[Row]) -> list[Figure]:
 
 
 section = SensitivitySection()
+
+
+def _two_digits(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}"  # no −0.00

@@ -21,8 +21,8 @@ def print_survey(console: Console, found: Survey, plain: bool) -> None:
         print_cards(console, found.answers, found.nets, found.facts)
     for net in found.nets:
         if not any(answer.net == net for answer in found.answers):
-            reason = next((why for why in found.not_applicable if f"'{net}'" in why), "no section applies to it")
-            console.print(f"{net}: {reason}", markup=False)
+            why = next((why for why in found.not_applicable if f"'{net}'" in why), ": no section applies to it")
+            console.print(f"{net}: {why.partition(': ')[2]}", markup=False)  # behind the sections' titles
     for sentence in found.conclusions:
         console.print(Text(f"summary: {sentence}" if plain else sentence))
     if found.against is not None:
