@@ -61,10 +61,10 @@ def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
     return found
 
 
-def signs(ratios: Sequence[ErrorRatio]) -> list[int]:
+def signs(ratios: Sequence[ErrorRatio], clear: Sequence[bool] | None = None) -> list[int]:
     """−1 where the error is lower than the rival's, 1 where higher, 0 where they do not differ significantly over all
-    comparisons (Holm)."""
-    clear = holm([ratio.p for ratio in ratios])
+    comparisons (Holm); `clear` says which do where there were more comparisons than these."""
+    clear = holm([ratio.p for ratio in ratios]) if clear is None else clear
     return [(1 if ratio.value > 1 else -1) if sure else 0 for ratio, sure in zip(ratios, clear, strict=True)]
 
 

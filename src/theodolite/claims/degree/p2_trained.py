@@ -14,7 +14,7 @@ from theodolite.claims.degree.cases import SOURCE
 from theodolite.claims.rule import Outcome, Statistics, Verdict
 from theodolite.lab.cell import Cell, Row
 from theodolite.statistics.intervals import chance_of_no_excess
-from theodolite.statistics.paired import ErrorRatio, error_ratio, holm
+from theodolite.statistics.paired import ErrorRatio, error_ratio, holm, signs
 
 CHAMPION, RIVALS = "3", ("2", "4")
 EDGE = 0.98  # of the rival's error: less is no edge
@@ -63,8 +63,7 @@ def standing(
     least = [chance_of_no_excess(np.subtract(*logs).tolist(), math.log(EDGE)) for logs in pairs.values()]
     clear = holm([*(ratio.p for ratio in ratios), *least], LEVEL)
     differs, edgeless = clear[: len(ratios)], clear[len(ratios) :]
-    signs = [(1 if ratio.value > 1 else -1) if sure else 0 for ratio, sure in zip(ratios, differs, strict=True)]
-    return dict(zip(pairs, map(Standing, ratios, signs, edgeless), strict=True))
+    return dict(zip(pairs, map(Standing, ratios, signs(ratios, differs), edgeless), strict=True))
 
 
 def ruling(found: Mapping[tuple[str, str], Standing]) -> Outcome:
