@@ -354,6 +354,17 @@ def test_a_class_in_a_file_is_read_and_may_draw(tmp_path):
         signal("mlp", family=f"{tmp_path / 'flat.py'}:flat", bits=6)
 
 
+@pytest.mark.parametrize(
+    ("size", "words"), [(1e200, "up to 1e\\+200, too large"), (1e30, "too large"), (math.inf, "not finite")]
+)
+def test_targets_that_cannot_be_squared_are_refused(size, words):
+    def huge(inputs):
+        return torch.full((3, len(inputs)), size, dtype=torch.float64)
+
+    with pytest.raises(BadInput, match=f"'huge' has targets .*{words}"):
+        signal("mlp", family=huge, bits=4)
+
+
 @pytest.mark.parametrize(("family", "margin"), [("random", 0.1), ("graph", 0.25)])
 def test_the_mean_over_drawn_functions_tends_to_the_closed_form(family, margin):
     found = signal("mlp", family=family, bits=8, members=1500, width=8, loss="hinge")

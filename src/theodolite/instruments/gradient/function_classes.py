@@ -298,4 +298,8 @@ def _call(name: str, function: Callable[..., Any], points: Tensor, generator: to
         raise BadInput(f"the class '{name}' gave {shape}: it must return (2 or more members, {len(points)} inputs)")
     if not bool(torch.isfinite(values).all()):
         raise BadInput(f"the class '{name}' has targets that are not finite: check it")
-    return values.to(points)
+    found = values.to(points)
+    if not bool(torch.isfinite(_gram(found)).all()):
+        largest = float(values.abs().max())
+        raise BadInput(f"the class '{name}' has targets of up to {largest:.1g}, too large to be squared: scale them")
+    return found
