@@ -4,7 +4,8 @@ Documentation in English and source code that come with packages: the documentat
 GPL-2) and of Python (Debian's python3.11-doc, PSF licence), both as the reStructuredText that their pages are made of,
 and the library of Python 3.11 (PSF licence), its tests apart. About 47 MB in 4,300 documents. Debian's packages are
 unpacked (`dpkg-deb -x FILE.deb FOLDER`) or installed; --root says where. The digest is printed, and compared with that
-of the study: other versions of the packages have another text.
+of the study: other versions have another text. The study's are linux-doc-6.1 6.1.190-1, python3.11-doc
+3.11.2-6+deb12u9 (`apt-get download linux-doc-6.1=6.1.190-1`) and Python 3.11.7.
 """
 
 from __future__ import annotations
