@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from theodolite.errors import BadInput
 from theodolite.nets.contract import Symmetry, positive, register_trained
 from theodolite.nets.parts.dense import Linear
 from theodolite.nets.parts.norm import LayerNorm
@@ -18,7 +19,8 @@ from theodolite.theory.sensitivity import InfluenceLaw, attention_law
 @register_trained("decoder", "causal softmax Transformer whose perceptron's width and embedding's rank can be set")
 class Decoder(nn.Module):
     """Pre-norm serial blocks with rotary positions. `hidden`: units of the perceptron, 4 width unless given, so that
-    shapes of equal size exist at every depth. `rank`: of the embedding, full unless given."""
+    shapes of equal size exist at every depth. `rank`: of the embedding, full unless given. `head_width`: numbers of a
+    head, width / heads unless given, so that attention can be wider or narrower than the network."""
 
     def __init__(
         self,
@@ -30,19 +32,26 @@ class Decoder(nn.Module):
         heads: int = 4,
         hidden: int | None = None,
         rank: int | None = None,
+        head_width: int | None = None,
     ) -> None:
         super().__init__()
         positive(features=features, outputs=outputs)
-        positive(**{name: size for name, size in (("hidden", hidden), ("rank", rank)) if size is not None})
-        check_blocks(depth, width, heads, "serial")
+        given = {"hidden": hidden, "rank": rank, "head_width": head_width}
+        positive(**{name: size for name, size in given.items() if size is not None})
+        check_blocks(depth, width, heads if head_width is None else 1, "serial")
+        positive(heads=heads)
+        if head_width is not None and head_width % 2:
+            raise BadInput(f"rotary positions turn pairs of numbers: head_width is even, not {head_width}")
         self.depth = depth
-        self.places = Places("rotary", width, heads, 1)
+        self.places = Places("rotary", width if head_width is None else heads * head_width, heads, 1)
         self.embed = (
             Linear(features, width)
             if rank is None
             else nn.Sequential(nn.Linear(features, rank, bias=False), nn.Linear(rank, width))
         )
-        self.blocks = nn.ModuleList(TransformerBlock(width, heads, hidden=hidden) for _ in range(depth))
+        self.blocks = nn.ModuleList(
+            TransformerBlock(width, heads, hidden=hidden, head_width=head_width) for _ in range(depth)
+        )
         self.read = nn.Sequential(LayerNorm(width), Linear(width, outputs))
 
     def forward(

@@ -47,6 +47,7 @@ class TransformerBlock(nn.Module):
     """Serial: attention, then the perceptron, each with its own norm. Parallel: both read one norm, both are added.
 
     `mix` brings the values to the queries; what hides keys from it is handed through. `hidden`: of the perceptron.
+    `head_width`: numbers of a head, all heads together as wide as the network unless given.
     """
 
     def __init__(
@@ -56,12 +57,14 @@ class TransformerBlock(nn.Module):
         parallel: bool = False,
         mix: Callable[..., Tensor] = attention,
         hidden: int | None = None,
+        head_width: int | None = None,
     ) -> None:
         super().__init__()
         self.heads, self.mix = heads, mix
+        attended = width if head_width is None else heads * head_width
         self.before_attention = LayerNorm(width)
-        self.project = Linear(width, 3 * width)
-        self.combine = Linear(width, width)
+        self.project = Linear(width, 3 * attended)
+        self.combine = Linear(attended, width)
         self.before_mlp = None if parallel else LayerNorm(width)
         self.mlp = Perceptron(width, hidden)
 

@@ -72,14 +72,17 @@ def shapes_of(
 def _decoder(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedShape | None:
     """12 L d² is the size about; the perceptron's width takes what is over or missing. Of the even widths near it the
     one is taken that leaves heads nearest to 16 numbers and a perceptron nearest to 4 widths. Products of matrices are
-    fast where both widths are multiples of 8."""
-    ideal = (size / (12 * depth)) ** 0.5
+    fast where both widths are multiples of 8. Where `head_width` is given, there are as many heads as otherwise, and
+    attention is that much wider or narrower than the network."""
+    head_width = given.get("head_width")
+    attended = 1.0 if head_width is None else head_width / _HEAD  # the width of attention over that of the network
+    ideal = (size / ((4 * attended + 8) * depth)) ** 0.5
     made = []
     for width in range(2 * round(0.94 * ideal / 2), 2 * round(1.06 * ideal / 2) + 1, 2):
         if width < _NARROWEST:
             continue
         heads = given.get("heads") or _heads(width)
-        if width % heads:
+        if head_width is None and width % heads:
             continue
         shape = {"depth": depth, "width": width, **given, "heads": heads}
         hidden = 4 * width
