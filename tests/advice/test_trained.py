@@ -11,7 +11,7 @@ from theodolite.advice.advice import advise
 from theodolite.advice.trained import trained
 from theodolite.cli.views.advise_theory import theory
 
-ARCHIVE = Path(__file__).parents[2] / "benchmarks/results/scale-study-nvidia-h200-2026-11-16.json"
+ARCHIVE = Path(__file__).parents[2] / "benchmarks/results/scale-study-nvidia-h200-2026-11-18.json"
 
 
 def said(**given: object) -> str:
@@ -20,7 +20,7 @@ def said(**given: object) -> str:
 
 def test_the_shipped_figures_are_the_archived_ones():
     archived, shipped = json.loads(ARCHIVE.read_text("utf-8")), trained()
-    assert {shipped.tokens} == {one["about"]["tokens"] for one in archived["sizes"]}
+    assert [one.tokens for one in shipped.sizes] == [one["about"]["tokens"] for one in archived["sizes"]]
     assert [one.size for one in shipped.sizes] == [one["size"] for one in archived["sizes"]]
     for ours, theirs in zip(shipped.sizes, archived["sizes"], strict=True):
         losses = {point["depth"]: point["bits_per_byte"] for point in theirs["points"]}

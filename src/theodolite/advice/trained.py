@@ -16,10 +16,11 @@ NEAR = 2.0
 
 @dataclass(frozen=True)
 class TrainedSize:
-    """Decoders of `size` parameters in their blocks: the depth that learnt best, its 95 % interval, the depths within
-    one per cent of its loss, and the deepest with how much worse it was."""
+    """Decoders of `size` parameters in their blocks, each after so many `tokens`: the depth that learnt best, its 95 %
+    interval, the depths within one per cent of its loss, and the deepest with how much worse it was."""
 
     size: int
+    tokens: int
     best: int
     interval: tuple[int, int]
     flat: tuple[int, ...]
@@ -29,10 +30,9 @@ class TrainedSize:
 
 @dataclass(frozen=True)
 class Trained:
-    """One study: what was read, how much of it by every network, and every size that is finished."""
+    """One study: what was read, and every size that is finished."""
 
     text: str
-    tokens: int
     sizes: tuple[TrainedSize, ...]
 
     def near(self, shape: ModelShape) -> TrainedSize | None:
@@ -51,4 +51,4 @@ def trained() -> Trained:
         TrainedSize(**{**one, "interval": tuple(one["interval"]), "flat": tuple(one["flat"])})
         for one in content["sizes"]
     )
-    return Trained(content["text"], content["tokens"], tuple(sizes))
+    return Trained(content["text"], tuple(sizes))

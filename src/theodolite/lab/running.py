@@ -12,6 +12,7 @@ from typing import Any
 from theodolite.errors import BadInput
 from theodolite.lab.campaign import Listener, Outcome, run_campaign
 from theodolite.lab.cell import Cell
+from theodolite.lab.condition import TRAINING
 from theodolite.lab.engines.by_name import Cluster, check_engine, make_engine
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context
@@ -59,11 +60,18 @@ class Running:
         weigh: Callable[[Cell], float] | None = None,
     ) -> Outcome:
         """`run_campaign` on this engine; `settings` say how groups are run, besides the device."""
-        for precision in {cell.config.get("precision", "float32") for cell in cells}:
-            check_precision(precision, self.device)
+        self._check_precisions(cells, store)
         cluster = self.cluster.beside(self.out)
         engine = make_engine(self.engine, self.workers, self.threads, context.locations, self.device, cluster)
         chunk = {} if self.chunk is None else {"chunk": self.chunk}
         chosen = {} if self.compile == "auto" else {"compile": self.compile}
         settings = {"device": self.device, **chunk, **chosen, **(settings or {})}
         return run_campaign(cells, store, engine, context, settings, listener, self.max_failures, weigh)
+
+    def _check_precisions(self, cells: Sequence[Cell], store: Store) -> None:
+        """Of what is still to be run: a device that has no TF32 reads what another has finished."""
+        training = (cell for cell in cells if cell.measure == TRAINING)
+        rounded = {cell.key: cell.config["precision"] for cell in training if "precision" in cell.config}
+        finished = store.finished(rounded) if rounded else {}
+        for precision in {precision for key, precision in rounded.items() if key not in finished}:
+            check_precision(precision, self.device)

@@ -126,7 +126,7 @@ def _trained(advice: Advice) -> str:
     return (
         f"decoders of {short(found.size)} parameters in their blocks, on {study.text}, learnt best with {best} (95%: "
         f"{low} to {high}; within 1% of that: {listed}), with {found.deepest} layers {percent(found.deepest_worse)} "
-        f"worse, after {short(study.tokens)} tokens each (docs/depth-width.md)."
+        f"worse, after {short(found.tokens)} tokens each (docs/depth-width.md)."
     )
 
 

@@ -87,5 +87,6 @@ def _archived() -> Table:
         }
         for one in study.sizes
     ]
-    caption = f"Decoders on {study.text}, {study.tokens:,} tokens each; kept with the package."
+    few, many = (edge(one.tokens for one in study.sizes) for edge in (min, max))
+    caption = f"Decoders on {study.text}, {few:,} to {many:,} tokens each; kept with the package."
     return Table("What our own trainings showed", _COLUMNS, rows, caption)
