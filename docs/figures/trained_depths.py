@@ -1,7 +1,8 @@
 """Draws what depth was worth to decoders of equal size on real text: `python docs/figures/trained_depths.py`, a second.
 
 Reads the newest study in `benchmarks/results/` and writes trained_depths.svg beside this file: loss over the best of a
-size, the best shapes beside the published line, and how the order of depths went over training.
+size, the best shapes with the line through them beside the published one, and how the order of depths went over
+training.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def main() -> None:
     newest = max(RESULTS.glob("scale-study-*.json"), key=lambda path: path.stem[-10:])
     sizes: list[Size] = json.loads(newest.read_text(encoding="utf-8"))["sizes"]
     shades = plt.get_cmap("viridis")(np.linspace(0.05, 0.8, len(sizes)))
-    figure = plt.figure(figsize=(9.2, 7.4), layout="constrained")
+    figure = plt.figure(figsize=(10, 7.6), layout="constrained")
     rows: Any = figure.subfigures(2, 1, height_ratios=[1.25, 1])
     valleys, shapes = rows[0].subplots(1, 2)
     _valleys(valleys, sizes, shades)
@@ -69,20 +70,28 @@ def _shapes(axes: Axes, sizes: list[Size], shades: Any) -> None:
             textcoords="offset points",
             color=shade,
         )
+    ours = np.polyfit(*zip(*((s["best"], math.log(_width(s))) for s in sizes), strict=True), 1)
+    reach = np.linspace(2.5, 9, 50)
+    axes.plot(reach, np.exp(np.polyval(ours, reach)), "--", color=GREY, linewidth=1)
+    axes.annotate("ours", (9, math.exp(np.polyval(ours, 9))), xytext=(3, 2), textcoords="offset points", color=GREY)
     low, high = FITTED_DEPTHS
     inside, before = (np.arange(a, b + 1) for a, b in ((low, high), (1, low)))
     axes.plot(inside, np.exp(INTERCEPT + SLOPE * inside), "-", color=ORANGE)
     axes.plot(before, np.exp(INTERCEPT + SLOPE * before), ":", color=ORANGE)
     axes.annotate(
         "published line,\nfitted at 6 to 48",
-        (9, math.exp(INTERCEPT + SLOPE * 9)),
-        xytext=(-30, 26),
+        (1, math.exp(INTERCEPT + SLOPE)),
+        xytext=(2, 8),
         textcoords="offset points",
         color=ORANGE,
     )
-    axes.set(xscale="log", yscale="log", xlabel="depth", ylabel="width", xlim=(0.9, 34), ylim=(16, 900))
+    axes.set(xscale="log", yscale="log", xlabel="depth", ylabel="width", xlim=(0.9, 40), ylim=(16, 1500))
     _depths(axes, (1, 2, 4, 8, 16, 32))
-    axes.set_yticks((20, 50, 100, 200, 500), ("20", "50", "100", "200", "500"))
+    axes.set_yticks((20, 50, 100, 200, 500, 1000), ("20", "50", "100", "200", "500", "1,000"))
+
+
+def _width(size: Size) -> int:
+    return next(point["width"] for point in size["points"] if point["depth"] == size["best"])
 
 
 def _over_training(axes: Axes, size: Size) -> None:
@@ -99,8 +108,9 @@ def _over_training(axes: Axes, size: Size) -> None:
             linewidth=1.6 if depth in ends else 0.5,
             label=f"depth {depth}" if depth in ends else None,
         )
-    axes.set_title(f"{_named(size)}, depth {size['best']} best", loc="left", fontsize=9, fontweight="bold")
-    axes.set(xlabel="share of training", ylim=(0, 15), xticks=(0, 0.5, 1))
+    axes.set_title(f"{_named(size)}: {size['best']} best", loc="left", fontsize=9, fontweight="bold")
+    axes.set(xlabel="share of training", ylim=(0, 15))
+    axes.set_xticks((0, 0.5, 1), ("0", "½", "1"))
     axes.legend(**_LEGEND, fontsize=7.5, loc="upper right")
 
 
