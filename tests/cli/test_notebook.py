@@ -81,7 +81,7 @@ RESULTS: dict[str, tuple[Callable[[Any], Any], str, int]] = {
     "rank": (lambda _: separation_rank("self-attention", depth=1, width=2, tokens=4), "separation rank", 0),
     "reproduce": (lambda _: theodolite.reproduce("failures", only=["remedies"], seeds=1), "elimination over GF(2)", 0),
     "runs": (lambda trained: theodolite.runs(trained.folder), "lstm", 1),
-    "scale": (lambda _: Scaling((), None, ("depth 9",), (), 0, {}), "left out: depth 9", 0),
+    "scale": (lambda _: Scaling((), None, ("depth 9",), (), (), 0, {}), "left out: depth 9", 0),
     "signal": (lambda _: theodolite.signal("mlp", bits=4, width=4), "Theorem 1 applies", 1),
     "survey": (lambda _: small_survey(), "copy", 1),
     "verify": (

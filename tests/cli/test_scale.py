@@ -54,6 +54,29 @@ def test_the_command_prints_a_table_and_writes_a_page(text, tmp_path):
     assert document["published_transition"]["slope"] == 0.0555
 
 
+def test_a_rate_at_which_networks_diverge_is_told_and_the_others_decide(text, tmp_path):
+    store = Running(out=tmp_path / "kept")
+    found = scale(str(text), **{**SMALL, "rates": [4e-3, 1e30]}, running=store, rows=32)
+    assert found.diverged == ("size 2,000: at a rate of 1e+30 4 networks of depths 1, 2 diverged",)
+    assert [p.rate for p in found.valleys[0].points] == [4e-3, 4e-3]
+    with pytest.raises(BadInput, match=r"every network diverged at a rate of 1e\+30: give lower ones"):
+        scale(str(text), **{**SMALL, "rates": [1e30]}, running=store, rows=32)
+    assert scale(str(text), **SMALL, running=store, rows=32).reused == 4
+
+
+def test_what_another_device_has_finished_is_read_here(text, tmp_path, monkeypatch):
+    store = Running(out=tmp_path / "kept")
+    with pytest.raises(BadInput, match="tf32 is a mode of CUDA devices"):
+        scale(str(text), **SMALL, running=store, rows=32, precision="tf32")
+    with monkeypatch.context() as elsewhere:
+        for place in ("theodolite.lab.running", "theodolite.lab.work"):
+            elsewhere.setattr(f"{place}.check_precision", lambda precision, device: "float32")
+        trained = scale(str(text), **SMALL, running=store, rows=32, precision="tf32")
+    again = scale(str(text), **SMALL, running=store, rows=32, precision="tf32")
+    assert again.reused == 4
+    assert again.valleys == trained.valleys
+
+
 def test_the_estimate_counts_what_is_left_alone(text, tmp_path):
     told = []
     store = Running(out=tmp_path / "kept")

@@ -52,6 +52,22 @@ def test_arguments_that_are_given_are_kept():
     assert all(shape.arguments["rank"] == 5 and shape.arguments["heads"] == 2 for shape in found)
 
 
+@pytest.mark.parametrize("head_width", [8, 32])
+def test_attention_can_be_narrower_or_wider_than_the_network_at_the_same_size(head_width):
+    found, reasons = shapes_of("decoder", 100_000, (1, 2, 4, 8), {"head_width": head_width})
+    assert not reasons
+    for shape in found:
+        assert counted("decoder", 251, **shape.arguments) == shape.parameters
+        assert abs(shape.off) <= 0.01
+        assert shape.arguments["heads"] * head_width / shape.width == pytest.approx(head_width / 16, rel=0.35)
+        assert 2.5 < shape.arguments["hidden"] / shape.width < 5.5
+
+
+def test_heads_that_divide_no_width_are_the_reason_that_is_told():
+    _, reasons = shapes_of("decoder", 2_000, (1, 2), {"heads": 3})
+    assert reasons == ["depth 2 has no shape of 2,000 parameters: 3 heads divide no even width near 9"]
+
+
 def test_depths_that_do_not_fit_are_told_and_a_size_without_any_is_refused():
     found, reasons = shapes_of("decoder", 4_000, (1, 2, 48))
     assert [shape.depth for shape in found] == [1, 2]

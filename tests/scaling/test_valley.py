@@ -10,6 +10,7 @@ import pytest
 
 from theodolite.lab.cell import Cell, Row
 from theodolite.scaling.shapes import SizedShape
+from theodolite.scaling.shown import said
 from theodolite.scaling.valley import Point, points, resampled_best, transition, valley
 
 DEPTHS = (1, 2, 4, 8, 16)
@@ -47,6 +48,12 @@ def test_false_alarms_stay_below_the_level():
     """Equal shapes: a depth is called worse in at most 5 % of the sizes; 4 standard errors of 300 draws."""
     wrong = sum(bool(valley(drawn(dict.fromkeys(DEPTHS, 2.0), 0.05, 5, size)).worse) for size in range(300))
     assert wrong <= 300 * 0.05 + 4 * math.sqrt(300 * 0.05 * 0.95)
+
+
+def test_seeds_far_apart_are_told():
+    found = valley([point(1000, 1, [2.0, 2.3]), point(1000, 2, [2.0, 2.05])])
+    assert found.unsteady == (1,)
+    assert "Seeds of 1 are more than 5 % apart" in said(found)
 
 
 def test_one_seed_decides_nothing():

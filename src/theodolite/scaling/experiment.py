@@ -61,7 +61,7 @@ class Experiment:
         return _LOOKS * max(1, math.ceil(self.tokens * size / scored / _LOOKS))
 
     def plan(self) -> Planned:
-        training, placed, left_out = TrainingPlan(), {}, []
+        training, placed, rates, left_out = TrainingPlan(), {}, {}, []
         for size in sorted(set(self.sizes)):
             shapes, reasons = shapes_of(self.net, size, sorted(set(self.depths)), self.shape, self.within)
             left_out += [f"size {size:,}: {reason}" for reason in reasons]
@@ -81,17 +81,21 @@ class Experiment:
                 if one.skipped:
                     raise BadInput(f"'{self.net}' cannot read text: {one.skipped[0]}")
                 placed |= {cell.key: shape for cell in one.cells}
+                for cell in one.cells:
+                    rates[cell.key] = cell.config["lr"] * (shape.width if self.per_width else 1)
                 training += one
-        return Planned(self, training, placed, tuple(left_out))
+        return Planned(self, training, placed, rates, tuple(left_out))
 
 
 @dataclass(frozen=True)
 class Planned:
-    """`shapes` by the keys of cells; `left_out`: depths that a size has no shape for, and why."""
+    """`shapes` by the keys of cells, and rates as they were given; `left_out`: depths that a size has no shape for, and
+    why."""
 
     experiment: Experiment
     training: TrainingPlan
     shapes: Mapping[str, SizedShape]
+    rates: Mapping[str, float]
     left_out: tuple[str, ...]
 
     @property

@@ -16,7 +16,7 @@ from theodolite.notebook import Shown
 from theodolite.scaling.estimate import estimated_seconds
 from theodolite.scaling.experiment import Experiment, Planned
 from theodolite.scaling.shapes import WITHIN, Net
-from theodolite.scaling.valley import Transition, Valley, points, transition, valley
+from theodolite.scaling.valley import Transition, Valley, diverged, points, transition, valley
 from theodolite.tasks.contract import make_task
 from theodolite.tasks.text import Text
 from theodolite.theory.domain import parse_budget
@@ -28,11 +28,13 @@ RATES = (1e-3, 2e-3, 4e-3)
 
 @dataclass(frozen=True)
 class Scaling(Shown):
-    """What `scale` gives: a valley for every size; `left_out`: depths without a shape, shapes that no rate trained."""
+    """What `scale` gives: a valley for every size; `left_out`: depths without a shape, shapes that no rate trained;
+    `diverged`: at which rates networks did."""
 
     valleys: tuple[Valley, ...]
     line: Transition | None
     left_out: tuple[str, ...]
+    diverged: tuple[str, ...]
     failures: tuple[Failure, ...]
     reused: int
     about: Mapping[str, Any]
@@ -50,6 +52,7 @@ class Scaling(Shown):
                 "source": "Levine et al. 2020",
             },
             "left_out": list(self.left_out),
+            "diverged": list(self.diverged),
             "failures": [{"cells": len(f.cells), "reason": f.sentence} for f in self.failures],
             "reused": self.reused,
         }
@@ -142,6 +145,9 @@ def scale(
             ),
         )
     found = points(outcome.rows.values(), planned.shapes, task.bits_per_byte)
+    if outcome.rows and not found and not outcome.failures:
+        tried = f"a rate of {min(rates):g}" if len(rates) == 1 else f"all {len(rates)} rates, the least {min(rates):g}"
+        raise BadInput(f"every network diverged at {tried}: give lower ones; what was trained is kept")
     valleys = tuple(valley(list(own)) for _, own in groupby(found, key=lambda p: p.shape.size))
     trained = {(p.shape.size, p.shape.depth) for p in found}
     untrained = {(s.size, s.depth) for s in planned.shapes.values()} - trained
@@ -150,6 +156,7 @@ def scale(
         valleys,
         transition(valleys),
         planned.left_out + lost,
+        diverged(outcome.rows.values(), planned.shapes, planned.rates),
         tuple(outcome.failures),
         outcome.reused,
         {

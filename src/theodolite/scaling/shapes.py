@@ -55,8 +55,8 @@ def shapes_of(
     found, reasons = [], []
     for depth in depths:
         shape = find(net, size, depth, dict(given or {}))
-        if shape is None:
-            reasons.append(f"depth {depth} is too deep for {size:,} parameters: it would be narrower than {_NARROWEST}")
+        if isinstance(shape, str):
+            reasons.append(f"depth {depth} {shape}")
         elif abs(shape.off) > within:
             reasons.append(
                 f"depth {depth} has no shape of {size:,} parameters: the nearest, width {shape.width}, has "
@@ -69,14 +69,13 @@ def shapes_of(
     return found, reasons
 
 
-def _decoder(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedShape | None:
+def _decoder(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedShape | str:
     """12 L d² is the size about; the perceptron's width takes what is over or missing. Of the even widths near it the
     one is taken that leaves heads nearest to 16 numbers and a perceptron nearest to 4 widths. Products of matrices are
     fast where both widths are multiples of 8. Where `head_width` is given, there are as many heads as otherwise, and
     attention is that much wider or narrower than the network."""
     head_width = given.get("head_width")
-    attended = 1.0 if head_width is None else head_width / _HEAD  # the width of attention over that of the network
-    ideal = (size / ((4 * attended + 8) * depth)) ** 0.5
+    ideal = _ideal_width(size / depth, given.get("heads"), head_width)
     made = []
     for width in range(2 * round(0.94 * ideal / 2), 2 * round(1.06 * ideal / 2) + 1, 2):
         if width < _NARROWEST:
@@ -92,10 +91,26 @@ def _decoder(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedSha
         hidden = max(1, grain * round((hidden - over / per_unit) / grain))
         unlike = abs(math.log2(width / heads / _HEAD)) + abs(hidden / width - 4) + _UNEVEN * (width % _GRAIN > 0)
         made.append((unlike, width, {**shape, "hidden": hidden}))
+    if not made and ideal < _NARROWEST:
+        return _too_deep(size)
     if not made:
-        return None
+        return f"has no shape of {size:,} parameters: {given['heads']} heads divide no even width near {ideal:.0f}"
     _, width, arguments = min(made, key=lambda each: each[:2])
     return SizedShape(size, depth, width, arguments, inner_parameters(net, **arguments))
+
+
+def _ideal_width(of_layer: float, heads: Any, head_width: Any) -> float:
+    """Of a layer of so many parameters: 4 d·(width of attention) + 8 d²; what no network takes is refused by it."""
+    if not isinstance(head_width, int) or head_width < 1:
+        return (of_layer / 12) ** 0.5
+    if not isinstance(heads, int) or heads < 1:
+        return (of_layer / (4 * head_width / _HEAD + 8)) ** 0.5
+    attended = heads * head_width
+    return (math.sqrt(attended**2 + 2 * of_layer) - attended) / 4
+
+
+def _too_deep(size: int) -> str:
+    return f"is too deep for {size:,} parameters: it would be narrower than {_NARROWEST}"
 
 
 def _heads(width: int) -> int:
@@ -104,7 +119,7 @@ def _heads(width: int) -> int:
     return min(fitting, key=lambda heads: (abs(math.log2(width / heads / _HEAD)), heads))
 
 
-def _by_width(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedShape | None:
+def _by_width(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedShape | str:
     known = blueprint(net).known
     deep, wide, heads = (own_name(name, known) for name in ("depth", "width", "heads"))
     if deep is None or wide is None:
@@ -118,7 +133,7 @@ def _by_width(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedSh
 
     narrowest = step * -(-_NARROWEST // step)
     if count(narrowest) > size * (1 + _NEAR):
-        return None
+        return _too_deep(size)
     around = widths_around(count, size, narrowest, step)
     if around is None:
         raise BadInput(f"the parameters of '{net}' do not grow with its width to {size:,} at depth {depth}")

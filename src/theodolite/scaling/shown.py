@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from theodolite.report import Figure, Line, Panel, Series
-from theodolite.scaling.valley import FLAT, Valley
+from theodolite.scaling.valley import APART, FLAT, Valley
 from theodolite.statistics.intervals import mean_interval
 
 
@@ -22,6 +22,10 @@ def said(valley: Valley) -> str:
     if valley.enough < max(p.shape.depth for p in valley.points):
         parts.append(f"From depth {valley.enough} on, deeper does not help significantly.")
     parts.append(f"The worst shape has {100 * valley.spread:.1f} % more loss than the best.")
+    if valley.unsteady:
+        parts.append(
+            f"Seeds of {_listed(valley.unsteady)} are more than {100 * APART:g} % apart: lower rates may serve there."
+        )
     if valley.settled > 0.75:
         parts.append(f"The order was still moving at {100 * valley.settled:.0f} % of training: train longer.")
     return " ".join(parts)

@@ -23,6 +23,7 @@ from theodolite.statistics.intervals import chance_of_no_lead, mean_interval
 from theodolite.statistics.paired import holm
 
 FLAT = 0.01  # of the best loss
+APART = 0.05  # of the least: seeds farther apart than this are hardly of one distribution
 _RESAMPLES = 2000
 
 
@@ -98,8 +99,13 @@ class Valley:
     settled: float
     spread: float
 
+    @property
+    def unsteady(self) -> tuple[int, ...]:
+        """Depths whose seeds are far apart: some of them stumbled, as at a rate that is too high."""
+        return tuple(p.shape.depth for p in self.points if max(p.bits) > (1 + APART) * min(p.bits))
+
     def to_json(self) -> dict[str, Any]:
-        names = ("size", "best", "interval", "flat", "worse", "enough", "settled", "spread")
+        names = ("size", "best", "interval", "flat", "worse", "enough", "settled", "spread", "unsteady")
         return {**{n: getattr(self, n) for n in names}, "points": [p.to_json() for p in self.points]}
 
 
@@ -146,6 +152,24 @@ def _settled(of_size: Sequence[Point], best: Point) -> float:
     leaders = [min(of_size, key=lambda p, at=at: p.curve[at][1]) for at in range(len(steps))]
     last = max((i for i, leader in enumerate(leaders) if leader is not best), default=-1)
     return steps[min(last + 1, len(steps) - 1)] / steps[-1]
+
+
+def diverged(rows: Iterable[Row], shapes: Mapping[str, SizedShape], rates: Mapping[str, float]) -> tuple[str, ...]:
+    """A sentence for every size and rate at which networks did; `rates` as they were given, by the keys of cells."""
+    lost: dict[tuple[int, float], list[int]] = {}
+    for row in rows:
+        if row["status"] == "diverged":
+            key = row.cell.key
+            lost.setdefault((shapes[key].size, rates[key]), []).append(shapes[key].depth)
+    return tuple(
+        f"size {size:,}: at a rate of {rate:g} {len(depths)} networks of {_depths(depths)} diverged"
+        for (size, rate), depths in sorted(lost.items())
+    )
+
+
+def _depths(depths: Sequence[int]) -> str:
+    own = sorted(set(depths))
+    return f"depth{'s' * (len(own) > 1)} {', '.join(map(str, own))}"
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ def print_scaling(console: Console, found: Scaling) -> None:
     console.print(Text(line_said(found)))
     for reason in found.left_out:
         console.print(Text(f"left out: {reason}", style="dim"))
+    for sentence in found.diverged:
+        console.print(Text(f"{sentence}; other rates decide", style="dim"))
     console.print(Text(_NOTE, style="dim"))
 
 
@@ -64,6 +66,7 @@ def page(found: Scaling, provenance: Mapping[str, str]) -> str:
             line_said(found),
             _NOTE,
             *(f"Left out: {reason}." for reason in found.left_out),
+            *(f"{sentence[0].upper()}{sentence[1:]}; other rates decide." for sentence in found.diverged),
         ],
     )
     return render_page(_TITLE, source, [RenderedSection("scale", _TITLE, summary)], provenance, ())
