@@ -70,7 +70,7 @@ def _shapes(axes: Axes, sizes: list[Size], shades: Any) -> None:
             textcoords="offset points",
             color=shade,
         )
-    ours = np.polyfit(*zip(*((s["best"], math.log(_width(s))) for s in sizes), strict=True), 1)
+    ours = np.polyfit([size["best"] for size in sizes], [math.log(_width(size)) for size in sizes], 1)
     reach = np.linspace(2.5, 9, 50)
     axes.plot(reach, np.exp(np.polyval(ours, reach)), "--", color=GREY, linewidth=1)
     axes.annotate("ours", (9, math.exp(np.polyval(ours, 9))), xytext=(3, 2), textcoords="offset points", color=GREY)

@@ -60,13 +60,18 @@ def shapes_of(
         elif abs(shape.off) > within:
             reasons.append(
                 f"depth {depth} has no shape of {size:,} parameters: the nearest, width {shape.width}, has "
-                f"{shape.parameters:,} ({100 * shape.off:+.1f} %)"
+                f"{shape.parameters:,} ({100 * shape.off:+.1f} %), which --within {_allowing(shape.off):g} allows"
             )
         else:
             found.append(shape)
     if not found:
         raise BadInput(f"no depth fits a size of {size:,}: {reasons[0]}; allow more with --within, or change the size")
     return found, reasons
+
+
+def _allowing(off: float) -> float:
+    """The least share, in whole per cent, within which a shape so far off is of the size."""
+    return math.ceil(100 * abs(off)) / 100
 
 
 def _decoder(net: Net, size: int, depth: int, given: dict[str, Any]) -> SizedShape | str:
