@@ -1,4 +1,5 @@
-"""A whole training step of many perceptrons in two launches: every member forward and back, then AdamW of all weights.
+"""A whole training step of many perceptrons in two launches: every member forward and back, then AdamW of all weights;
+in three where gradients are clipped.
 
 The gradient of a weight is a product over the rows of a batch, which are few, so it is made where it is used and never
 written to memory; nor does clipping need it, since its length follows from products of rows.
@@ -20,6 +21,19 @@ from theodolite.kernels.update import Adam, log_beta, order_of
 
 _LEAST, _TILE, _HIGH = 16, 64, 32  # sides of tiles; products need 16
 _ROWS, _OUTPUTS = 128, 128  # more do not fit beside the weights' tiles
+
+
+class _Tiles(NamedTuple):
+    """Rows, columns and terms of a product that a program takes at once, and its warps; those of the update."""
+
+    rows: int
+    wide: int
+    deep: int
+    warps: int
+    update_warps: int
+
+
+_TILES = {False: _Tiles(16, 32, 32, 2, 4), True: _Tiles(16, 64, 32, 4, 8)}  # wider than 32 or not
 
 
 class Moving(NamedTuple):
@@ -77,25 +91,32 @@ class PerceptronDescent:
         """Of members from `start` on, as many as have inputs; `number` of the step, which is counted on, and the rates
         of all members are on the device."""
         from theodolite.kernels.perceptron_triton import descend, through
+        from theodolite.kernels.perceptron_triton import lengths as norms
 
         table, places = self._tables()
         members, rows, _ = inputs.shape
         inputs, targets, mask = inputs.contiguous(), targets.contiguous(), mask.contiguous().view(torch.uint8)
         held = inputs.new_empty(members, rows, self._width)
         lengths = inputs.new_empty(members)
-        rule, how = self._rule, precision()
-        clips, high = rule.clip is not None, _power(rows, _ROWS)
+        rule, how, clips, every = self._rule, precision(), self._rule.clip is not None, _power(rows, _ROWS)
+        tiles = _TILES[self._wide > 32]
         with torch.cuda.device_of(inputs):
-            through[(members,)](
-                table, inputs, targets, mask, held, lengths, number, start, len(self._layers), rows, self._features,
-                self._outputs, self._width, LOSS=self._loss, CLIPS=clips, ROWS=high, TILE=self._wide,
-                OUT=_power(self._outputs, _OUTPUTS), PRECISION=how, num_warps=8 if high > 32 else 4,
+            through[(members, -(-rows // tiles.rows))](
+                table, inputs, targets, mask, held, number, start, len(self._layers), rows, self._features,
+                self._outputs, self._width, targets[0, 0].numel(), LOSS=self._loss, ROWS=tiles.rows, ALL=every,
+                TILE=min(tiles.wide, self._wide), DEEP=tiles.deep, OUT=_power(self._outputs, _OUTPUTS), PRECISION=how,
+                num_warps=tiles.warps,
             )  # fmt: skip
+            if clips:
+                norms[(members,)](
+                    table, inputs, held, lengths, len(self._layers), rows, self._features, self._width, ALL=every,
+                    DEEP=32, num_warps=8 if every > 32 else 4,
+                )  # fmt: skip
             descend[(len(places) * members,)](
                 table, places, inputs, held, lengths, number, lrs, decays, start, len(places), rows, self._features,
                 self._width, rule.clip or 1.0, rule.epsilon, BETA1=rule.betas[0], BETA2=rule.betas[1],
                 LOG1=log_beta(rule.betas[0]), LOG2=log_beta(rule.betas[1]), EARLY=rule.early_epsilon, CLIPS=clips,
-                ROWS=high, HIGH=_HIGH, WIDE=self._wide, PRECISION=how, num_warps=4,
+                ROWS=every, HIGH=_HIGH, WIDE=self._wide, PRECISION=how, num_warps=tiles.update_warps,
             )  # fmt: skip
 
     def _tables(self) -> tuple[Tensor, Tensor]:
