@@ -1,4 +1,4 @@
-"""Whole steps of perceptrons by two kernels against plain torch in float64."""
+"""Whole steps of perceptrons by one kernel against plain torch in float64."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_member_that_reads_no_number_spoils_itself_alone(found):
     assert found["spoilt"] == [False, True, False]
 
 
-def test_a_program_of_perceptrons_takes_them_and_agrees_with_one_by_one(found):
+def test_a_program_of_perceptrons_takes_it_and_agrees_with_one_by_one(found):
     taken, difference = found["net"]
     assert taken
     assert difference < BOUND

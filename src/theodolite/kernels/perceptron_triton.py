@@ -1,5 +1,4 @@
-"""The kernels of `perceptron`: rows of a member through all layers and back, the length of its gradient, and the update
-of a tile of its weights.
+"""The kernel of `perceptron`: a program takes one member through all layers, back, and one step on.
 
 A row of the table is a layer: addresses of weight, its two moments, bias, its two moments; entries read and made; where
 in a row of `held` its inputs, outputs and the gradient of these are. A weight is (read, made) in memory.
@@ -12,7 +11,7 @@ import triton
 import triton.language as tl
 
 from theodolite.kernels.tiles import add_product, load_row, load_tile, store_tile
-from theodolite.kernels.update_triton import move_entries
+from theodolite.kernels.update_triton import corrections, move_entries
 
 COLUMNS = tl.constexpr(11)  # of the table
 
@@ -50,29 +49,25 @@ def _forward(
 
 
 @triton.jit
-def _loss_gradient(outputs, targets_ptr, mask_ptr, rows, count, row, output, ALL: tl.constexpr, LOSS: tl.constexpr):
+def _loss_gradient(outputs, targets_ptr, mask_ptr, rows, count, row, output, LOSS: tl.constexpr):
     """Of the mean over what counts. `targets` and `mask` have an entry for every output, or one a row for classes."""
-    every = tl.arange(0, ALL)
     inside = (row[:, None] < rows) & (output[None, :] < count)
     if LOSS == "cross-entropy":
-        number = tl.sum(tl.load(mask_ptr + every, mask=every < rows, other=0).to(tl.float32), axis=0)
-        counts = tl.load(mask_ptr + row, mask=row < rows, other=0)[:, None]
+        counts = tl.load(mask_ptr + row, mask=row < rows, other=0).to(tl.float32)[:, None]
         target = tl.load(targets_ptr + row, mask=row < rows, other=0)
         outputs = tl.where(output[None, :] < count, outputs, -float("inf"))
         shares = tl.exp(outputs - tl.max(outputs, axis=1)[:, None])
         shares = shares / tl.sum(shares, axis=1)[:, None]
         found = shares - (output[None, :] == target[:, None]).to(tl.float32)
     else:
-        where = row[:, None] * count + output[None, :]
-        all_of_them = load_tile(mask_ptr, every, output, count, 1, rows, count)
-        number = tl.sum(tl.sum(all_of_them, axis=1), axis=0)
-        counts = tl.load(mask_ptr + where, mask=inside, other=0)
-        target = tl.load(targets_ptr + where, mask=inside, other=0.0)
+        counts = load_tile(mask_ptr, row, output, count, 1, rows, count)
+        target = load_tile(targets_ptr, row, output, count, 1, rows, count)
         if LOSS == "hinge":
             found = tl.where(1 - outputs * target <= 0, 0.0, -target)
             found = tl.where(outputs != outputs, outputs, found)  # what is no number stays so
         else:
             found = 2 * (outputs - target)
+    number = tl.sum(tl.sum(counts, axis=1), axis=0)
     return tl.where(inside & (counts > 0), found / number, 0.0)
 
 
@@ -109,23 +104,65 @@ def _backward(
     tl.debug_barrier()
 
 
+@triton.jit
+def _square_length(table_ptr, layers, inputs, features, held, width, rows, row, DEEP: tl.constexpr):
+    """Of the whole gradient by weights. A layer's is Σ_r x_r g_rᵀ, whose square is Σ_rs (x_r·x_s)(g_r·g_s), so that no
+    gradient is needed for it."""
+    _, _, _, outer, _, _, back = _layer(table_ptr, 0)
+    read = _gram(inputs, features, features, rows, row, DEEP)
+    made = _gram(held + back, width, outer, rows, row, DEEP)
+    square = tl.sum(tl.sum((read + 1) * made, axis=1), axis=0)  # 1: a bias reads a one
+    for layer in range(1, layers):
+        _, _, inner, outer, reads, _, back = _layer(table_ptr, layer)
+        read = _gram(held + reads, width, inner, rows, row, DEEP)
+        made = _gram(held + back, width, outer, rows, row, DEEP)
+        square += tl.sum(tl.sum((read + 1) * made, axis=1), axis=0)
+    return tl.where(square < 0, 0.0, square)
+
+
+@triton.jit
+def _update(
+    table_ptr, layer, member, source, source_stride, held, width, rows, row, scale, first, root, lr, decay, epsilon,
+    BETA1: tl.constexpr, BETA2: tl.constexpr, EARLY: tl.constexpr,
+    TILE: tl.constexpr, DEEP: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """AdamW of a layer, with the gradient of each tile made where it is used."""
+    _, _, inner, outer, _, _, back = _layer(table_ptr, layer)
+    at = table_ptr + layer * COLUMNS
+    for column in range(0, outer, TILE):
+        made = column + tl.arange(0, TILE)
+        g = load_tile(held + back, row, made, width, 1, rows, outer)
+        for place in range(0, inner, DEEP):
+            read = place + tl.arange(0, DEEP)
+            x = load_tile(source, read, row, 1, source_stride, inner, rows)
+            gradient = add_product(tl.zeros((DEEP, TILE), tl.float32), x, g, PRECISION) * scale
+            where = member * inner * outer + read[:, None] * outer + made[None, :]
+            there = (read[:, None] < inner) & (made[None, :] < outer)
+            move_entries(at, where, there, gradient, first, root, lr, decay, epsilon, BETA1, BETA2, EARLY)
+        of_bias, where = tl.sum(g, axis=0) * scale, member * outer + made
+        move_entries(at + 3, where, made < outer, of_bias, first, root, lr, decay, epsilon, BETA1, BETA2, EARLY)
+
+
 @triton.jit(
     do_not_specialize=[
-        "table_ptr", "inputs_ptr", "targets_ptr", "mask_ptr", "held_ptr", "number_ptr", "start", "width",
+        "table_ptr", "inputs_ptr", "targets_ptr", "mask_ptr", "held_ptr", "number_ptr", "done_ptr", "lr_ptr",
+        "decay_ptr", "start", "width",
     ]
 )  # fmt: skip
-def through(
-    table_ptr, inputs_ptr, targets_ptr, mask_ptr, held_ptr, number_ptr, start, layers, rows, features, count, width,
-    per_row, LOSS: tl.constexpr, ROWS: tl.constexpr, ALL: tl.constexpr, TILE: tl.constexpr, DEEP: tl.constexpr,
+def descend(
+    table_ptr, inputs_ptr, targets_ptr, mask_ptr, held_ptr, number_ptr, done_ptr, lr_ptr, decay_ptr, start, layers,
+    rows, features, count, width, per_row, clip, epsilon,
+    BETA1: tl.constexpr, BETA2: tl.constexpr, LOG1: tl.constexpr, LOG2: tl.constexpr, EARLY: tl.constexpr,
+    CLIPS: tl.constexpr, LOSS: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr, DEEP: tl.constexpr,
     OUT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Some rows of one member forward and back. `held` (member, row, entry) gets what every layer makes and its
-    gradient. The number of the step is counted here, and read by the update alone."""
+    """One member forward, back and one step on. `held` (member, row, entry) gets what every layer makes and its
+    gradient. The last program to end counts the step on: all others have read its number by then."""
     own = tl.program_id(0).to(tl.int64)
-    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    if (own == 0) & (tl.program_id(1) == 0):
-        tl.store(number_ptr, tl.load(number_ptr) + 1)
+    row = tl.arange(0, ROWS)
     member = start + own
+    number = tl.load(number_ptr)
+    lr, decay = tl.load(lr_ptr + member), tl.load(decay_ptr + member)
     inputs = inputs_ptr + own * rows * features
     held = held_ptr + own * rows * width
     last = layers - 1
@@ -138,77 +175,30 @@ def through(
     output = tl.arange(0, OUT)
     outputs = load_tile(held + makes, row, output, width, 1, rows, count)
     targets, mask = targets_ptr + own * rows * per_row, mask_ptr + own * rows * per_row
-    gradient = _loss_gradient(outputs, targets, mask, rows, count, row, output, ALL, LOSS)
+    gradient = _loss_gradient(outputs, targets, mask, rows, count, row, output, LOSS)
     tl.debug_barrier()  # outputs and their gradient share a place
     store_tile(held + back, gradient, row, output, width, rows, count)
     tl.debug_barrier()
     for step in range(0, last):
         _backward(table_ptr, last - step, member, held, width, rows, row, TILE, DEEP, PRECISION)
 
-
-@triton.jit(do_not_specialize=["table_ptr", "inputs_ptr", "held_ptr", "length_ptr", "width"])
-def lengths(
-    table_ptr, inputs_ptr, held_ptr, length_ptr, layers, rows, features, width, ALL: tl.constexpr, DEEP: tl.constexpr,
-):  # fmt: skip
-    """Of a member's whole gradient by weights. A layer's is Σ_r x_r g_rᵀ, whose square is Σ_rs (x_r·x_s)(g_r·g_s), so
-    that no gradient is needed for it."""
-    own = tl.program_id(0).to(tl.int64)
-    row = tl.arange(0, ALL)
-    held = held_ptr + own * rows * width
-    _, _, _, outer, _, _, back = _layer(table_ptr, 0)
-    read = _gram(inputs_ptr + own * rows * features, features, features, rows, row, DEEP)
-    made = _gram(held + back, width, outer, rows, row, DEEP)
-    square = tl.sum(tl.sum((read + 1) * made, axis=1), axis=0)  # 1: a bias reads a one
-    for layer in range(1, layers):
-        _, _, inner, outer, reads, _, back = _layer(table_ptr, layer)
-        read = _gram(held + reads, width, inner, rows, row, DEEP)
-        made = _gram(held + back, width, outer, rows, row, DEEP)
-        square += tl.sum(tl.sum((read + 1) * made, axis=1), axis=0)
-    tl.store(length_ptr + own, tl.sqrt_rn(tl.where(square < 0, 0.0, square)))
-
-
-@triton.jit(
-    do_not_specialize=[
-        "table_ptr", "places_ptr", "inputs_ptr", "held_ptr", "length_ptr", "number_ptr", "lr_ptr", "decay_ptr", "start",
-        "places", "width",
-    ]
-)  # fmt: skip
-def descend(
-    table_ptr, places_ptr, inputs_ptr, held_ptr, length_ptr, number_ptr, lr_ptr, decay_ptr, start, places, rows,
-    features, width, clip, epsilon, BETA1: tl.constexpr, BETA2: tl.constexpr, LOG1: tl.constexpr, LOG2: tl.constexpr,
-    EARLY: tl.constexpr, CLIPS: tl.constexpr, ROWS: tl.constexpr, HIGH: tl.constexpr, WIDE: tl.constexpr,
-    PRECISION: tl.constexpr,
-):  # fmt: skip
-    """The gradient of a tile of a weight, and AdamW with it; a tile of the first rows takes the bias along."""
-    own = (tl.program_id(0) // places).to(tl.int64)
-    member = start + own
-    place = places_ptr + (tl.program_id(0) % places) * 3
-    layer = tl.load(place)
-    at = table_ptr + layer * COLUMNS
-    inner, outer = tl.load(at + 6).to(tl.int32), tl.load(at + 7).to(tl.int32)
-    first_read, first_made = tl.load(place + 1).to(tl.int32), tl.load(place + 2).to(tl.int32)
-    read, made, row = first_read + tl.arange(0, HIGH), first_made + tl.arange(0, WIDE), tl.arange(0, ROWS)
-    held = held_ptr + own * rows * width
-    inputs = inputs_ptr + own * rows * features
-    if layer == 0:
-        x = load_tile(inputs, read, row, 1, features, inner, rows)
-    else:
-        x = load_tile(held + tl.load(at + 8), read, row, 1, width, inner, rows)
-    g = load_tile(held + tl.load(at + 10), row, made, width, 1, rows, outer)
-    gradient = add_product(tl.zeros((HIGH, WIDE), tl.float32), x, g, PRECISION)
-
-    scale = 1.0
+    scale = tl.full((), 1.0, tl.float32)
     if CLIPS:
-        scale = clip / (tl.load(length_ptr + own) + 1e-6)
+        square = _square_length(table_ptr, layers, inputs, features, held, width, rows, row, DEEP)
+        scale = clip / (tl.sqrt_rn(square) + 1e-6)
         scale = tl.where(scale > 1.0, 1.0, scale)  # what is no number stays so
-    lr, decay = tl.load(lr_ptr + member), tl.load(decay_ptr + member)
-    number = tl.load(number_ptr) - 1
-    there = (read[:, None] < inner) & (made[None, :] < outer)
-    where = member * inner * outer + read[:, None] * outer + made[None, :]
-    move_entries(at, where, there, gradient * scale, number, lr, decay, epsilon, BETA1, BETA2, LOG1, LOG2, EARLY)
-    if first_read == 0:
-        own_bias = member * outer + made
-        of_bias = tl.sum(g, axis=0) * scale
-        move_entries(
-            at + 3, own_bias, made < outer, of_bias, number, lr, decay, epsilon, BETA1, BETA2, LOG1, LOG2, EARLY
-        )
+    first, root = corrections(number, LOG1, LOG2)
+    tl.debug_barrier()  # the weights have been read by all threads
+    _update(
+        table_ptr, 0, member, inputs, features, held, width, rows, row, scale, first, root, lr, decay, epsilon,
+        BETA1, BETA2, EARLY, TILE, DEEP, PRECISION,
+    )  # fmt: skip
+    for layer in range(1, layers):
+        reads = held + tl.load(table_ptr + layer * COLUMNS + 8)
+        _update(
+            table_ptr, layer, member, reads, width, held, width, rows, row, scale, first, root, lr, decay, epsilon,
+            BETA1, BETA2, EARLY, TILE, DEEP, PRECISION,
+        )  # fmt: skip
+    if tl.atomic_add(done_ptr, 1) == tl.num_programs(0) - 1:
+        tl.store(done_ptr, 0)
+        tl.store(number_ptr, number + 1)
