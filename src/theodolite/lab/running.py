@@ -67,3 +67,9 @@ class Running:
         chosen = {} if self.compile == "auto" else {"compile": self.compile}
         settings = {"device": self.device, **chunk, **chosen, **(settings or {})}
         return run_campaign(cells, store, engine, context, settings, listener, self.max_failures, weigh)
+
+
+def check_kept(out: str | Path | None) -> None:
+    """Of a command that only reads what an earlier one finished."""
+    if out is None or not Path(out).is_dir():
+        raise BadInput("what is kept lies in the folder of an earlier run: name it with --out")
