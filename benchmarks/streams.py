@@ -1,6 +1,6 @@
 """Groups of networks one after another, and side by side on one GPU: python benchmarks/streams.py --out streams.json.
 
-The same cells each time: four networks of width 128, 30 members of each, `reverse` at lengths 1–40, batch 32, a number of
+The same cells each time: four networks of width 128, 30 members of each, `reverse` at lengths 1–40, batch 32, some
 steps without compiling. The first run warms kernels up and is not counted; then every engine runs in turn, twice, and
 the faster counts. Seconds are of the whole command: plan, capture, training, evaluation, store.
 """

@@ -74,11 +74,11 @@ def error(case: Case, device: str) -> float:
                 group["eps"] = epsilon / (1 - betas[1] ** t) ** 0.5
             theirs[k].step()
         for first, last in zip(case.borders, case.borders[1:], strict=False):
-            part = [t[first:last].to(device) for t in (inputs, targets, mask)]
+            x, y, counts = (t[first:last].to(device) for t in (inputs, targets, mask))
             with fusing():
-                assert descent.takes(part[0])
+                assert descent.takes(x)
                 number.fill_(step + 1)
-                descent.step(first, *part, number, lrs.contiguous(), decays.contiguous())
+                descent.step(first, x, y, counts, number, lrs.contiguous(), decays.contiguous())
             assert float(number) == step + 2
     mine, after = [p for pair in stacked for p in pair], [[p.detach() for p in each] for each in alone]
     return max(

@@ -74,15 +74,16 @@ def compile_function(
     return Compiled(run, time.perf_counter() - started, False)
 
 
-def _program(graph: torch.fx.GraphModule, tensors: list[Tensor]) -> Any:
+def _program(graph: torch.fx.GraphModule, tensors: list[Any]) -> Any:
     """Where the compiler stumbles over loops that it would reorder (torch 2.11 does, over nodes that it has fused
     already), without reordering any."""
     from torch._inductor import config, standalone_compile
 
     failures: list[Exception] = []
-    for changed in ({}, {"loop_ordering_after_fusion": False}):
+    ways: list[dict[str, Any]] = [{}, {"loop_ordering_after_fusion": False}]
+    for changed in ways:
         try:
-            with _processes(tensors[0].device), config.patch(**changed):
+            with _processes(tensors[0].device), config.patch(changed):
                 return standalone_compile(graph, tensors)
         except torch.OutOfMemoryError:
             raise
