@@ -33,10 +33,11 @@ MEMBERS = 512
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=0.7, help="per figure")
+    parser.add_argument("--precisions", default=",".join(PRECISIONS))
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     device, rows = torch.device("cuda"), []
-    for width, clip, precision in itertools.product(WIDTHS, CLIPS, PRECISIONS):
+    for width, clip, precision in itertools.product(WIDTHS, CLIPS, options.precisions.split(",")):
         pairing = pair("mlp", make_task("parity", {"bits": 20}), {"width": width})
         modules = [pairing.build(seed) for seed in range(MEMBERS)]
         batches = training.drawn(pairing, MEMBERS, device)
@@ -53,9 +54,9 @@ def main() -> None:
         medians = {name: MEMBERS * 1e6 / statistics.median(each) for name, each in found.items()}
         rows.append({"width": width, "clip": clip, "precision": precision, "microseconds": medians, "errors": errors})
         print(rows[-1], file=sys.stderr, flush=True)
-    document = {"benchmark": "kernels_perceptron", "hardware": hardware(device), "rows": rows}
-    if options.out is not None:
-        options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        document = {"benchmark": "kernels_perceptron", "hardware": hardware(device), "rows": rows}
+        if options.out is not None:
+            options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def _never(*_: object) -> bool:
