@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -152,6 +153,14 @@ def apart(net: str | type[nn.Module], device: str) -> tuple[bool, float]:
     return taken[0], max(float((together[n] - move).abs().max() / move.abs().max()) for n, move in alone.items())
 
 
+def wrong() -> tuple[bool, float]:
+    """The same with a kernel that is wrong: its gradient is of other targets."""
+    step = PerceptronDescent.step
+    shifted = lambda self, start, x, y, *rest: step(self, start, x, -y, *rest)
+    with patch.object(PerceptronDescent, "step", shifted):
+        return apart("mlp", "cpu")
+
+
 class Plain(nn.Sequential):
     """A user's own class: it may do anything."""
 
@@ -162,6 +171,5 @@ class Plain(nn.Sequential):
 if __name__ == "__main__":
     mend_interpreter()
     errors = {name: error(case, "cpu") for name, case in CASES.items()}
-    print(
-        json.dumps({"errors": errors, "spoilt": spoilt("cpu"), "net": apart("mlp", "cpu"), "user": apart(Plain, "cpu")})
-    )
+    nets = {"net": apart("mlp", "cpu"), "user": apart(Plain, "cpu"), "wrong": wrong()}
+    print(json.dumps({"errors": errors, "spoilt": spoilt("cpu"), **nets}))

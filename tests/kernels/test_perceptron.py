@@ -36,6 +36,12 @@ def test_a_program_of_perceptrons_takes_it_and_agrees_with_one_by_one(found):
     assert difference < BOUND
 
 
+def test_a_kernel_that_disagrees_with_plain_steps_is_not_used(found):
+    taken, difference = found["wrong"]
+    assert not taken
+    assert difference < BOUND
+
+
 def test_a_class_of_a_user_is_left_to_autograd(found):
     taken, difference = found["user"]
     assert not taken
