@@ -26,7 +26,7 @@ from theodolite.training.pairing import pair
 from theodolite.training.program import Batching
 from timing import hardware
 
-WIDTHS, CLIPS, PRECISIONS = (16, 32, 64), (None, 1.0), ("float32", "tf32")
+WIDTHS, CLIPS, PRECISIONS = (16, 32), (None, 1.0), ("float32", "tf32")
 MEMBERS = 512
 
 

@@ -19,7 +19,7 @@ from theodolite.kernels.launch import precision, usable
 from theodolite.kernels.update import Adam, log_beta, order_of
 
 _LEAST = 16  # side of a tile: products need it
-_WIDEST, _ROWS = 64, 128  # more do not stay on the chip: then products of many members at once are as fast
+_WIDEST, _ROWS = 32, 128  # at 64 units products of all members at once are as fast
 
 
 class _Tiles(NamedTuple):
@@ -126,4 +126,4 @@ def _power(entries: int) -> int:
 
 def _tiles(rows: int, widest: int) -> _Tiles:
     """Four programs with 128 registers a thread stand on a processor side by side: 512 members at once on 128."""
-    return _Tiles(min(_power(widest), 32), 16, 8 if rows > 32 or widest > 32 else 4, 128)
+    return _Tiles(_power(widest), 16, 8 if rows > 32 else 4, 128)
