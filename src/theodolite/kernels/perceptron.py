@@ -125,5 +125,6 @@ def _power(entries: int) -> int:
 
 
 def _tiles(rows: int, widest: int) -> _Tiles:
-    """Four programs with 128 registers a thread stand on a processor side by side: 512 members at once on 128."""
-    return _Tiles(_power(widest), 16, 8 if rows > 32 else 4, 128)
+    """Of up to 32 rows four programs with 128 registers a thread stand on a processor side by side: 512 members at once
+    on 128 of them. More rows need more registers."""
+    return _Tiles(_power(widest), 16, 4, 128) if rows <= 32 else _Tiles(_power(widest), 16, 8)
