@@ -224,6 +224,7 @@ class _Folds:
             shares = np.full(len(each), 1 / len(each))
         else:
             return None
+        # the one that has not seen a row is the one that said what was held out
         return _Folds(each, shares, np.abs(each - _unseen(model)).argmin(0), counts)
 
     @cached_property
