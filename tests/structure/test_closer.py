@@ -1,4 +1,4 @@
-"""Without noise a claimed graph's network goes on to errors that narrow constituents do not reach; with noise it stops."""
+"""Without noise a claimed graph's network goes on to errors that narrow constituents do not reach; noise stops it."""
 
 from __future__ import annotations
 
