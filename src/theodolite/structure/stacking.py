@@ -125,7 +125,7 @@ def stacked(
     taken = {key: models[key] for key in near}
     quiet = min(errors[key] for key in (name, "dense")) <= QUIET
     products, told = _products(taken, x, y, quiet), _told(losses)
-    lowest = float(products[told][:, near.index(name), near.index(name)].mean())
+    lowest = of_network = float(products[told][:, near.index(name), near.index(name)].mean())
     for keys in dict.fromkeys((tuple(key for key in near if key in NETWORKS), tuple(near))):
         places = [*(near.index(key) for key in keys), len(near)]
         own = {key: taken[key] for key in keys}
@@ -133,7 +133,8 @@ def stacked(
         if error < lowest:
             first, lowest = mean, error
     alone_is_best = first.kind == name and first.weights[name] == 1
-    return Stack(first, models, errors, () if alone_is_best else (_note(first, name, errors[name], y),), trees)
+    note = _note(first, name, lowest / y.var(), of_network / y.var())
+    return Stack(first, models, errors, () if alone_is_best else (note,), trees)
 
 
 def _mean(
@@ -251,14 +252,14 @@ def _told(losses: Array) -> NDArray[np.bool_]:
     return least <= np.quantile(least, 1 - FAR_OFF)
 
 
-def _note(returned: WeightedMean, name: str, error: float, y: Array) -> str:
+def _note(returned: WeightedMean, name: str, error: float, of_network: float) -> str:
     weights = {_WORDS.get(key, key): weight for key, weight in returned.weights.items()}
     weights |= {"the target's mean": 1 - sum(weights.values())} if sum(weights.values()) < 1 - LITTLE / 2 else {}
     parts = [f"{key} ({weight:.2g})" for key, weight in weights.items()]
     what = next(iter(weights)) if len(parts) == 1 else f"a weighted mean of {', '.join(parts[:-1])} and {parts[-1]}"
     return (
-        f"{what} is better here and predicts: its error on rows held out is {_error(returned, y):.3g} of the variance, "
-        f"that of {_WORDS[name]} alone {error:.3g}"
+        f"{what} is better here and predicts: by rows held out its error is about {error:.3g} of the variance, that of "
+        f"{_WORDS[name]} alone {of_network:.3g}"
     )
 
 
