@@ -129,7 +129,7 @@ def stacked(
     for keys in dict.fromkeys((tuple(key for key in near if key in NETWORKS), tuple(near))):
         places = [*(near.index(key) for key in keys), len(near)]
         own = {key: taken[key] for key in keys}
-        mean, error = _mean(own, products[np.ix_(np.arange(len(y)), places, places)], told, y, generator)
+        mean, error = _mean(own, products[:, places][:, :, places], told, y, generator)
         if error < lowest:
             first, lowest = mean, error
     alone_is_best = first.kind == name and first.weights[name] == 1
