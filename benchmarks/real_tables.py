@@ -173,7 +173,11 @@ def summary(rows: list[Row]) -> dict[str, Any]:
         for name, of_table in scores.items()
     }
     taken = {one: seconds([row for row in rows if row["method"] == one]) for one in {row["method"] for row in rows}}
-    return {"tables": tables, "against": {m: _gain(scores, m) for m in METHODS[1:] if m in taken}, "seconds": taken}
+    return {
+        "tables": tables,
+        "against": {m: _gain(scores, m) for m in METHODS[1:] if {METHODS[0], m} <= taken.keys()},
+        "seconds": taken,
+    }
 
 
 def _gain(scores: dict[str, dict[str, dict[str, float]]], method: str) -> dict[str, Any]:
@@ -190,7 +194,7 @@ def _gain(scores: dict[str, dict[str, dict[str, float]]], method: str) -> dict[s
     return {**middle, "better": int((values > 0).sum()), "tables": len(values), "gains": gains}
 
 
-def jobs(splits: int, names: list[str], wanted: list[str]) -> list[Job]:
+def jobs(splits: range, names: list[str], wanted: list[str]) -> list[Job]:
     there = {package: importlib.util.find_spec(package) is not None for package in ("sklearn", "ISLP", "statsmodels")}
     methods = [one for one in METHODS if one in wanted]
     if "ebm" in methods and importlib.util.find_spec("interpret") is None:
@@ -199,20 +203,25 @@ def jobs(splits: int, names: list[str], wanted: list[str]) -> list[Job]:
     for package in [package for package, found in there.items() if not found]:
         print(f"{package} is not installed: what needs it is left out", file=sys.stderr)
     kept = [name for name in names if there[TABLES[name].package]]
-    return [Job("real", f"{name}/{s}", 0.0, method) for s in range(splits) for name in kept for method in methods]
+    return [Job("real", f"{name}/{s}", 0.0, method) for s in splits for name in kept for method in methods]
 
 
 def main(print_line: Callable[[str], None] = print) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("real-tables.jsonl"))
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="number of the first split")
+    parser.add_argument("--packages", type=Path, help="a folder that ISLP and statsmodels were unpacked to")
     parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    wanted = jobs(options.splits, options.tables.split(","), options.methods.split(","))
+    if options.packages is not None:
+        sys.path.append(str(options.packages.resolve()))
+    splits = range(options.first, options.first + options.splits)
+    wanted = jobs(splits, options.tables.split(","), options.methods.split(","))
     found = run_all(wanted, measure, options.out, options.workers, options.minutes)
     told = {**summary([found[job] for job in wanted if job in found]), "seconds_allowed": SECONDS}
     told |= {"hardware": hardware(torch.device("cpu")), "rows": ROWS, "held_out": HELD_OUT}

@@ -34,6 +34,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self._homes = list(homes)
         self._items: dict[str, T | _Place] = {}
+        self._places: dict[str, str] = {}
         for name, place in (places or {}).items():
             self.add_lazy(name, place)
 
@@ -45,16 +46,15 @@ class Registry(Generic[T]):
     def add_lazy(self, name: str, place: str) -> None:
         """`place` is `package.module:name`; nothing is imported before the entry is asked for."""
         self._check_free(name)
-        self._items[name] = _Place(place)
+        self._items[name], self._places[name] = _Place(place), place
 
     def register(self, name: str) -> Callable[[T], T]:
         """Decorator form of `add`."""
         return lambda item: self.add(name, item)
 
     def place(self, name: str) -> str | None:
-        """Where an entry that is imported on first use is found; None once it was, and for one added as an item."""
-        item = self._items.get(name)
-        return item.where if isinstance(item, _Place) else None
+        """Where an entry that is imported on first use is found; None for one added as an item."""
+        return self._places.get(name)
 
     def __getitem__(self, name: str) -> T:
         self._open()

@@ -18,6 +18,7 @@ from theodolite.claims.contract import Claim, claims
 from theodolite.claims.rule import Rule, Verdict
 from theodolite.errors import BadInput, StoreError
 from theodolite.lab.cell import Cell
+from theodolite.lab.running import Running
 from theodolite.lab.store.store import Store
 
 # Cells that say which process measured them; the third waits until it is told to go on.
@@ -85,6 +86,16 @@ def test_verdicts_and_figures_are_the_same_from_several_processes_and_from_a_sto
             assert result.pop("seconds") > 0
             assert result.pop("finished") > result["registered"]
     assert alone == kept
+
+
+def test_what_is_kept_decides_as_before_and_nothing_is_measured(tmp_path, monkeypatch):
+    measured = check_claims(["T8"], out=tmp_path / "claims")
+    monkeypatch.setattr(Running, "run", lambda *_, **__: pytest.fail("something was measured"))
+    assert check_claims(["T8"], out=tmp_path / "claims", kept=True) == measured
+    with pytest.raises(BadInput, match="cells of T1 are not kept there: measure them without --kept"):
+        check_claims(["T1"], out=tmp_path / "claims", kept=True)
+    with pytest.raises(BadInput, match="name it with --out"):
+        check_claims(["T8"], out=tmp_path / "nowhere", kept=True)
 
 
 def test_members_of_a_claim_are_trained_together_and_kept_one_by_one(tmp_path, monkeypatch):

@@ -111,6 +111,17 @@ def test_tasks_that_a_stage_leaves_undecided_go_on_with_all_their_networks(monke
     assert f"{len(PUBLISHED)} were decided" in found.detail
 
 
+def test_a_failure_that_a_second_stage_cannot_undo_asks_for_none():
+    beaten = lambda task, net: member(1.0, 0.99) if (task, net) == ("reverse", "lstm") else as_published(task, net)
+    short = lambda task, net: member(0.6, 0.5, solved=False) if task == "duplicate" else beaten(task, net)
+    first = figures(short)
+    assert hierarchy.further_hierarchy(first), "duplicate is undecided"
+    assert not hierarchy.HIERARCHY.second_stage(first)
+    again = figures(as_published, STEPS[1], ["duplicate", "reverse"])
+    assert hierarchy.decide_hierarchy([*first, *again]).outcome == "fails", "whatever the second finds"
+    assert replace(hierarchy.HIERARCHY, failure_stands=False).second_stage(first)
+
+
 def thinking(far: Callable[[str, str], float], near: float = 1.0, steps: int = STEPS[0]) -> list[Row]:
     return [
         row

@@ -109,3 +109,9 @@ def test_the_command_is_loaded_without_torch() -> None:
     heavy = "import sys, theodolite.cli.discover; print({'torch', 'numpy', 'jinja2'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_second_target_is_not_passed_over_in_silence(table: Path) -> None:
+    done = call(table, "--target", "y", "--target", "c")
+    assert isinstance(done.exception, BadInput)
+    assert "one column is explained at a time" in str(done.exception)

@@ -180,3 +180,11 @@ def test_the_sketch_tells_every_node_once(name):
     told = [re.sub(r"^[│├└─ ]+", "", line).split(" = ")[0] for line in lines if " = " in line]
     assert sorted(told) == sorted(node.name for node in graph.nodes)
     assert lines[0].startswith(graph.output.name)
+
+
+def test_many_variables_that_nothing_reads_are_counted_not_listed() -> None:
+    graph = CompositionalGraph(tuple(f"v{i}" for i in range(300)), (Node("y", ("v0", "v1")),))
+    assert sketch_graph(graph).endswith("v13 and 286 more")
+    drawn = draw_graph(graph)
+    assert drawn.count("<circle") == 3
+    assert "and 286 more" in drawn

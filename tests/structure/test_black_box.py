@@ -156,3 +156,16 @@ def test_a_box_that_is_not_finite_somewhere_is_refused_with_the_point() -> None:
 
     with pytest.raises(BadInput, match="not finite at x1=0"):
         CallableSource(holes, [(0, 1)] * 2)
+
+
+def test_a_box_of_seconds_a_point_is_refused_before_many_are_asked_for() -> None:
+    asked = []
+
+    def slow(x: np.ndarray) -> np.ndarray:
+        asked.append(len(x))
+        time.sleep(0.1 * len(x))
+        return x[:, 0]
+
+    with pytest.raises(BadInput, match="s a point"):
+        CallableSource(slow, [(0, 1)] * 2, seconds=5)
+    assert sum(asked) <= 4

@@ -12,7 +12,7 @@ from theodolite.structure.additive import fit_additive
 from theodolite.structure.boosting import boosted, fold_trees
 from theodolite.structure.fit.effort import EFFORTS
 from theodolite.structure.fit.fitting import Fitted, fit
-from theodolite.structure.stacking import stacked
+from theodolite.structure.stacking import _products, stacked
 
 DENSE = CompositionalGraph.dense(("a", "b", "c"))
 WRONG = CompositionalGraph(("a", "b", "c"), (Node("y", ("c",)),))
@@ -56,6 +56,20 @@ def test_the_model_that_is_right_predicts_whatever_graph_was_chosen(truth: objec
     assert found.returned.held_out is not None
     held_out = np.mean((found.returned.held_out - y) ** 2) / y.var()
     assert held_out < found.errors["graph"]
+
+
+def test_the_error_of_a_mean_over_folds_is_that_on_new_rows() -> None:
+    """By the rows held out alone, which judge the network of one fold, it would seem larger."""
+    told, seemed = [], []
+    for seed in range(4):
+        x = rows(seed, 400)
+        y = smooth(x)
+        dense = network(DENSE, x, y)
+        new = error(dense, smooth) * smooth(rows(9, 2000)).var()
+        told.append(_products({"dense": dense}, x, y, True)[:, 0, 0].mean() / new)
+        seemed.append(dense.validation_error * y.var() / new)
+    assert np.mean(seemed) > 1.25
+    assert np.mean(told) == pytest.approx(1.0, abs=0.2)
 
 
 def test_where_nothing_predicts_the_mean_of_the_target_does() -> None:

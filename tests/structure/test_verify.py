@@ -135,3 +135,15 @@ def test_of_many_columns_those_that_act_alone_and_together_are_kept() -> None:
     assert {3, 10, 20} <= set(kept)
     assert len(kept) <= 6
     assert screened(x[:, :10], y, generator) == list(range(10))
+
+
+def test_noise_is_told_by_the_variables_that_were_searched() -> None:
+    """A process of 150 variables that mean nothing takes noise for a function of them; it is not asked about those."""
+    draw = np.random.default_rng(0)
+    x = draw.uniform(-1, 1, (400, 150))
+    names = tuple(f"x{i}" for i in range(150))
+    truth = x[:, 0] * x[:, 1] + x[:, 2]
+    y = truth + 0.2 * draw.normal(size=400)
+    graph = CompositionalGraph(names, (Node("t", ("x0", "x1")), Node("y", ("t", "x2"), "sum")))
+    assert doubt(graph, x, y, truth, truth, np.random.default_rng(0)) is not None
+    assert doubt(graph, x, y, truth, truth, np.random.default_rng(0), ("x0", "x1", "x2")) is None

@@ -113,6 +113,23 @@ def test_an_assertion_without_words_is_told_by_its_place(folder, monkeypatch):
         compile_function(lambda x: x.mul_(2), [torch.ones(3)])
 
 
+def test_where_reordering_loops_fails_it_compiles_without(folder, monkeypatch):
+    import torch._inductor
+    from torch._inductor import config
+
+    whole = torch._inductor.standalone_compile
+
+    def stumbles(*args):
+        assert not config.loop_ordering_after_fusion
+        return whole(*args)
+
+    monkeypatch.setattr(torch._inductor, "standalone_compile", stumbles)
+    monkeypatch.setattr(config, "loop_ordering_after_fusion", True)
+    x = torch.ones(3)
+    compile_function(double, [x]).run(x)
+    assert x.tolist() == [2, 2, 2]
+
+
 def test_a_missing_compiler_is_said_and_training_goes_on(folder, monkeypatch, caplog):
     def missing(*_, **__):
         raise FileNotFoundError(2, "No such file or directory", "g++")

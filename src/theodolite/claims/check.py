@@ -16,7 +16,7 @@ from theodolite.lab.campaign import Listener, Watch
 from theodolite.lab.cell import Cell, Row
 from theodolite.lab.engines.by_name import Cluster
 from theodolite.lab.run_cells import place
-from theodolite.lab.running import Running
+from theodolite.lab.running import Running, check_kept
 from theodolite.lab.store.store import Store
 from theodolite.lab.work import Context
 from theodolite.nets.load import blueprint
@@ -36,6 +36,7 @@ def check_claims(
     cluster: Cluster | None = None,
     workers: int | None = None,
     preset: Preset = "quick",
+    kept: bool = False,
 ) -> Entries[dict[str, Any]]:
     """Measure what claims need and decide them by the rules fixed beforehand.
 
@@ -48,6 +49,7 @@ def check_claims(
         workers: processes side by side, of one thread each; without a number this process alone
         preset: full for claims that have a rule at the size of their published table, which takes a GPU; their second
             stage follows the first
+        kept: only by what is finished in `out`, wherever that was; nothing is measured
 
     Examples:
         >>> [claim["verdict"] for claim in check_claims(["T8"])]
@@ -55,6 +57,8 @@ def check_claims(
     """
     if preset not in get_args(Preset):
         raise BadInput(f"preset '{preset}' is unknown: use {' or '.join(get_args(Preset))}")
+    if kept:
+        check_kept(out)
     chosen = [claims[name] for name in ids] if ids else ordered()
     running = Running(device, out, engine, cluster or Cluster(), workers, threads=1)
     listener = None if watch is None else Listener(watch=watch)
@@ -62,6 +66,8 @@ def check_claims(
         context = Context(checkpoints=store.checkpoints.resolve(), locations=locations(chosen))
 
         def measured(planned: Mapping[str, Sequence[Cell]]) -> dict[str, list[Row]]:
+            if kept:
+                return {name: _kept(name, cells, store) for name, cells in planned.items()}
             return _measured(
                 [(claims[name], cells) for name, cells in planned.items()], running, store, context, listener
             )
@@ -71,7 +77,7 @@ def check_claims(
             return Entries("verdicts", [judge(claim, rows[claim.id]) for claim in chosen])
         rules = {claim.id: claim.at("full") for claim in chosen}
         first = measured({name: rule.cells() for name, rule in rules.items()})
-        second = measured({name: rule.further(first[name]) if rule.further else () for name, rule in rules.items()})
+        second = measured({name: rule.second_stage(first[name]) for name, rule in rules.items()})
         return Entries("verdicts", [judge(claim, first[claim.id], second[claim.id]) for claim in chosen])
 
 
@@ -97,6 +103,13 @@ def _measured(
     # As they are read back: a verdict is the same whether its rows were measured now or before.
     outcome = replace(outcome, rows=store.finished(weights))
     return {claim.id: list(outcome.of(cells)) for claim, cells in planned}
+
+
+def _kept(name: str, cells: Sequence[Cell], store: Store) -> list[Row]:
+    found = store.finished([cell.key for cell in cells])
+    if missing := len(cells) - len(found):
+        raise BadInput(f"{missing} of the {len(cells)} cells of {name} are not kept there: measure them without --kept")
+    return [found[cell.key] for cell in cells]
 
 
 def locations(chosen: Sequence[Claim]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from theodolite.errors import BadInput
 from theodolite.files import refuse_foreign
 from theodolite.lab.campaign import Listener, Outcome, Watch
 from theodolite.lab.engines.by_name import Cluster
-from theodolite.lab.running import Running
+from theodolite.lab.running import Running, check_kept
 from theodolite.lab.work import Context
 from theodolite.notebook import Entries
 from theodolite.registry import unknown
@@ -81,8 +81,8 @@ def reproduce(
     request = Request(preset, *named, seeds, seed, steps, precision)
     if out is not None:
         refuse_foreign(out)
-    if kept and (out is None or not Path(out).is_dir()):
-        raise BadInput("what is kept lies in the folder of an earlier run: name it with --out")
+    if kept:
+        check_kept(out)
     plan = chosen.plan(request)
     listener = None if watch is None else Listener(watch=watch)
     with running.open() as store:

@@ -45,13 +45,21 @@ EXACT = Statistics("every case that the rule names", "none: exact values, nothin
 @dataclass(frozen=True)
 class Rule:
     """`words` say what `decide` computes; they are written before the run. `further`, given the rows of `cells`, are
-    those of a second and last stage; `decide` is given the rows of both."""
+    those of a second and last stage; `decide` is given the rows of both. Where `failure_stands`, a claim that fails by
+    its first stage does so whatever a second finds, and none is measured."""
 
     words: str
     cells: Callable[[], Sequence[Cell]] = field(repr=False)
     decide: Decide = field(repr=False)
     statistics: Statistics = EXACT
     further: Callable[[Sequence[Row]], Sequence[Cell]] | None = field(default=None, repr=False)
+    failure_stands: bool = False
+
+    def second_stage(self, rows: Sequence[Row]) -> Sequence[Cell]:
+        """Given the rows of the first: none where nothing is left to find out."""
+        if self.further is None or (self.failure_stands and self.decide(rows).outcome == "fails"):
+            return ()
+        return self.further(rows)
 
     def record(self, cells: Sequence[Cell]) -> str:
         """A hash of the rule, its statistics and what is measured first: it changes if one of them does."""

@@ -75,6 +75,7 @@ def check(
     preset: Annotated[
         str, Option(help="quick, or full for claims with a rule at the size of their table (a GPU run).")
     ] = "quick",
+    kept: Annotated[bool, Option("--kept", help="Decide by what is finished in --out; measure nothing.")] = False,
     device: Device = "cpu",
 ) -> None:
     """Measure what claims need and decide them by the rule fixed beforehand.
@@ -106,6 +107,7 @@ def check(
             cluster=site.cluster,
             workers=workers or (default_workers(device, site.engine) if all_ else None),
             preset=cast("Preset", preset),
+            kept=kept,
         )
     where = provenance(device, site.engine)
     if archive is not None:

@@ -27,7 +27,7 @@ _MOST_VARIABLES = 1_000  # every pair of them is looked at
 def discover(
     output: Computing,
     data: Annotated[str, Argument(help="A table (.csv, .tsv, .parquet) or file.py:function, a black box.")],
-    target: Annotated[str | None, _table(help="The column to explain by the others.")] = None,
+    targets: Annotated[list[str] | None, _table("--target", help="The column to explain by the others.")] = None,
     drop: Annotated[list[str] | None, _table(metavar="NAME", help="Leave a column out; may be repeated.")] = None,
     category: Annotated[
         list[str] | None,
@@ -74,6 +74,12 @@ def discover(
     from theodolite.structure.explain.explanation import explain
     from theodolite.structure.saving import check_folder, save
 
+    target = None if not targets else targets[0]
+    if targets is not None and len(targets) > 1:
+        raise BadInput(
+            f"--target is given {len(targets)} times: one column is explained at a time, so ask once for each, and "
+            f"leave out the others with --drop {shlex.quote(targets[1])}"
+        )
     if resamples and out is None:
         raise BadInput("--resamples goes into the report: give --out, a folder for it")
     if seconds is not None and math.isnan(seconds):

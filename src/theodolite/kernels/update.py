@@ -43,8 +43,8 @@ class AdamUpdate:
         self._known = all(
             t.dtype == torch.float32
             and t.device == parameters[0].device
-            and _order(t)
-            and _order(t) == _order(place[0])
+            and order_of(t)
+            and order_of(t) == order_of(place[0])
             for place in self._places
             for t in place
         )
@@ -77,8 +77,8 @@ class AdamUpdate:
                 rule.epsilon,
                 BETA1=rule.betas[0],
                 BETA2=rule.betas[1],
-                LOG1=_log(rule.betas[0]),
-                LOG2=_log(rule.betas[1]),
+                LOG1=log_beta(rule.betas[0]),
+                LOG2=log_beta(rule.betas[1]),
                 EARLY=rule.early_epsilon,
                 SIDE=_SIDE,
                 num_warps=4,
@@ -87,8 +87,8 @@ class AdamUpdate:
     @staticmethod
     def _piece(gradient: Tensor, parameter: Tensor) -> tuple[Tensor, bool]:
         """(member, entry) in the parameter's order of memory, or, if that would be a copy, a matrix's transposed."""
-        ordered = gradient if _order(parameter) == "rows" else gradient.mT
-        turned = ordered.dim() == 3 and _order(ordered) == "columns"
+        ordered = gradient if order_of(parameter) == "rows" else gradient.mT
+        turned = ordered.dim() == 3 and order_of(ordered) == "columns"
         return (ordered.mT if turned else ordered).reshape(len(gradient), -1), turned
 
     def _table(self, turned: tuple[bool, ...]) -> Tensor:
@@ -106,7 +106,7 @@ class AdamUpdate:
             entries = place[0][0].numel()
             rows, columns = 1, entries
             if turns:
-                rows, columns = place[0].shape[1:] if _order(place[0]) == "rows" else place[0].mT.shape[1:]
+                rows, columns = place[0].shape[1:] if order_of(place[0]) == "rows" else place[0].mT.shape[1:]
             high, wide = (_SIDE, _SIDE) if turns else (1, _SIDE**2)
             addresses = [t.data_ptr() for t in place]
             for row in range(0, rows, high):
@@ -115,12 +115,12 @@ class AdamUpdate:
             begin += entries
 
 
-def _order(values: Tensor) -> Literal["rows", "columns"] | None:
+def order_of(values: Tensor) -> Literal["rows", "columns"] | None:
     """How members and their entries lie one after another, of the last two axes."""
     if values.is_contiguous():
         return "rows"
     return "columns" if values.dim() > 2 and values.mT.is_contiguous() else None
 
 
-def _log(beta: float) -> float:
+def log_beta(beta: float) -> float:
     return math.log(beta) if beta else -math.inf

@@ -23,24 +23,37 @@ def adamw(
     row = tl.load(at + 6).to(tl.int32) + tl.where(rows > 1, entry // SIDE, 0)
     column = tl.load(at + 7).to(tl.int32) + tl.where(rows > 1, entry % SIDE, entry)
     there = (row < rows) & (column < columns)
-    first_of = (start + member) * rows * columns
-    own = row * columns + column
-    parameter_ptr = tl.load(at).to(tl.pointer_type(tl.float32)) + first_of + own
-    mean_ptr = tl.load(at + 1).to(tl.pointer_type(tl.float32)) + first_of + own
-    square_ptr = tl.load(at + 2).to(tl.pointer_type(tl.float32)) + first_of + own
-
+    where = (start + member) * rows * columns + row * columns + column
     gradient = tl.load(gradient_ptr + member * total + begin + column * rows + row, mask=there, other=0.0)
-    parameter = tl.load(parameter_ptr, mask=there, other=0.0)
-    mean = tl.load(mean_ptr, mask=there, other=0.0)
-    square = tl.load(square_ptr, mask=there, other=0.0)
-    lr, decay = tl.load(lr_ptr + start + member), tl.load(decay_ptr + start + member)
-    number = tl.load(number_ptr).to(tl.float64)  # βᵗ is near 1 in the first steps
-    first = 1.0 / (1.0 - tl.exp(number * LOG1)).to(tl.float32)
-    root = 1.0 / tl.sqrt_rn((1.0 - tl.exp(number * LOG2)).to(tl.float32))
-
     if length_ptr is not None:
         scale = clip / (tl.load(length_ptr + member) + 1e-6)
         gradient *= tl.where(scale > 1.0, 1.0, scale)  # what is no number stays so
+    lr, decay = tl.load(lr_ptr + start + member), tl.load(decay_ptr + start + member)
+    first, root = corrections(tl.load(number_ptr), LOG1, LOG2)
+    move_entries(at, where, there, gradient, first, root, lr, decay, epsilon, BETA1, BETA2, EARLY)
+
+
+@triton.jit
+def corrections(number, LOG1: tl.constexpr, LOG2: tl.constexpr):
+    """What Adam's moments are multiplied by in step `number`, the second's root."""
+    number = number.to(tl.float64)  # βᵗ is near 1 in the first steps
+    first = 1.0 / (1.0 - tl.exp(number * LOG1)).to(tl.float32)
+    root = 1.0 / tl.sqrt_rn((1.0 - tl.exp(number * LOG2)).to(tl.float32))
+    return first, root
+
+
+@triton.jit
+def move_entries(
+    at, where, there, gradient, first, root, lr, decay, epsilon,
+    BETA1: tl.constexpr, BETA2: tl.constexpr, EARLY: tl.constexpr,
+):  # fmt: skip
+    """Entries moved along their gradient; addresses of parameter and moments are `at` a table."""
+    parameter_ptr = tl.load(at).to(tl.pointer_type(tl.float32)) + where
+    mean_ptr = tl.load(at + 1).to(tl.pointer_type(tl.float32)) + where
+    square_ptr = tl.load(at + 2).to(tl.pointer_type(tl.float32)) + where
+    parameter = tl.load(parameter_ptr, mask=there, other=0.0)
+    mean = tl.load(mean_ptr, mask=there, other=0.0)
+    square = tl.load(square_ptr, mask=there, other=0.0)
     mean += (gradient - mean) * (1.0 - BETA1)
     square = square * BETA2 + gradient * gradient * (1.0 - BETA2)
     if EARLY:

@@ -75,3 +75,8 @@ class Running:
         finished = store.finished(rounded) if rounded else {}
         for precision in {precision for key, precision in rounded.items() if key not in finished}:
             check_precision(precision, self.device)
+
+def check_kept(out: str | Path | None) -> None:
+    """Of a command that only reads what an earlier one finished."""
+    if out is None or not Path(out).is_dir():
+        raise BadInput("what is kept lies in the folder of an earlier run: name it with --out")

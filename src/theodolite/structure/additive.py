@@ -33,12 +33,13 @@ class Additive:
     """`offset` + Σ over variables of the function through (`knots`, `heights`), constant outside of these.
 
     Both arrays are (variable, knot); a variable with fewer knots repeats its last. `held_out`: of every training row,
-    by the sum that did not see it; None once read back."""
+    by the sum that did not see it, and `of_folds` what the sum of each fold says of it; None once read back."""
 
     knots: Array = field(repr=False)
     heights: Array = field(repr=False)
     offset: float
     held_out: Array | None = field(default=None, repr=False)
+    of_folds: Array | None = field(default=None, repr=False)  # (fold, row)
 
     def predict(self, x: ArrayLike) -> Array:
         rows = np.asarray(x, dtype=np.float64)
@@ -81,10 +82,11 @@ def fit_additive(x: Array, y: Array, fold: NDArray[np.int64]) -> Additive:
     products = [columns[fold == number].T @ columns[fold == number] for number in range(int(fold.max()) + 1)]
     whole = np.sum(products, axis=0)
     weights = np.stack([_evidence(whole - own, basis.group) for own in products])  # (fold, column and 1)
-    unseen = np.einsum("rc,rc->r", columns[:, :-1], weights[fold])
+    said = offset + spread * (weights @ columns[:, :-1].T)
     mean = weights.mean(0)
     heights = spread * basis.heights(mean[:-1])
-    return Additive(basis.knots, heights, offset + spread * float(mean[-1]), offset + spread * unseen)
+    middle = offset + spread * float(mean[-1])
+    return Additive(basis.knots, heights, middle, held_out=said[fold, np.arange(len(y))], of_folds=said)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def stopping_error(trees: HistGradientBoostingRegressor) -> float:
 class Forest:
     """`offset` + the value of the leaf that a row reaches in each tree: to the left where the variable `feature` of a
     node is at most its `threshold`. A leaf leads to itself. `held_out`: of every training row, by trees that did not
-    see it; None once read back."""
+    see it, and `of_folds` what the trees of each fold say of it; None once read back."""
 
     feature: Places = field(repr=False)  # (node,), and so are the next four
     threshold: Array = field(repr=False)
@@ -61,6 +61,7 @@ class Forest:
     depth: int
     offset: float
     held_out: Array | None = field(default=None, repr=False)
+    of_folds: Array | None = field(default=None, repr=False)  # (fold, row)
 
     def predict(self, x: ArrayLike) -> Array:
         rows = np.asarray(x, dtype=np.float64)
@@ -99,10 +100,8 @@ class Forest:
 def fold_trees(x: Array, y: Array, fold: Places, like: HistGradientBoostingRegressor, seed: int) -> Forest:
     """The mean over folds of `trees_of_folds`, as one forest."""
     found = trees_of_folds(x, y, fold, like, seed)
-    unseen = np.empty(len(y))
-    for number, trees in enumerate(found):
-        unseen[fold == number] = trees.predict(x[fold == number])
-    return _forest(found, unseen)
+    said = np.stack([trees.predict(x) for trees in found])
+    return replace(_forest(found), held_out=said[fold, np.arange(len(y))], of_folds=said)
 
 
 def trees_of_folds(
@@ -117,7 +116,7 @@ def trees_of_folds(
     ]
 
 
-def _forest(several: list[HistGradientBoostingRegressor], held_out: Array) -> Forest:
+def _forest(several: list[HistGradientBoostingRegressor]) -> Forest:
     """The mean of these as one."""
     nodes = [tree.nodes for trees in several for (tree,) in trees._predictors]
     first = np.cumsum([0, *(len(one) for one in nodes)])
@@ -133,7 +132,6 @@ def _forest(several: list[HistGradientBoostingRegressor], held_out: Array) -> Fo
         roots=first[:-1].astype(np.int64),
         depth=int(every["depth"].max(initial=0)),
         offset=float(np.mean([np.squeeze(trees._baseline_prediction) for trees in several])),
-        held_out=held_out,
     )
 
 

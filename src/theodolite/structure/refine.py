@@ -22,6 +22,7 @@ from theodolite.graphs.equivalence import structure_key
 from theodolite.graphs.graph import Kind
 from theodolite.statistics.paired import above_zero
 from theodolite.structure.data.source import Array
+from theodolite.structure.fit.closer import closer
 from theodolite.structure.fit.confirm import Confirmation, complexity, confirm
 from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
@@ -125,6 +126,7 @@ def settle(
         _, found = weighed(again, SECOND)
     if found.chosen is None and candidates:
         found = with_steps(found, x, y, names, generator, None if seconds is None else began + seconds)
+    found = closer(found, x, y, generator, None if seconds is None else began + seconds)
     return replace(found, notes=(*notes, *told))
 
 

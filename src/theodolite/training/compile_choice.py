@@ -63,6 +63,9 @@ class CompileChoice:
         batching = program.batching
         if not batching.batched or not steps or not left:
             return batching
+        if program.kernels is not None and program.kernels.taken:
+            self._earning.said = "not compiled: one kernel takes the whole step"
+            return replace(batching, compiled=False)
         if self._awaited:
             return self._awaiting(batching, step)
         if program.compiled is not None and program.compiled.refused is not None:

@@ -61,25 +61,35 @@ def compile_function(
     compiled anew in every process.
     """
     os.environ.setdefault("TORCH_WARM_POOL", "0")  # no processes before there is something to compile
-    import torch._inductor  # seconds, which only those pay who compile
-
     started = time.perf_counter()
     path = None if recipe is None else _path(recipe, tensors)
     found = None if path is None else _read(path)
     if found is not None:
         return Compiled(found, time.perf_counter() - started, True)
     graph, constants = _traced(function, tensors)
-    try:
-        with _processes(tensors[0].device):
-            program: Any = torch._inductor.standalone_compile(graph, [*tensors, *constants])
-    except torch.OutOfMemoryError:
-        raise
-    except Exception as error:
-        raise CannotCompile(_reason(error)) from error
+    program = _program(graph, [*tensors, *constants])
     if path is not None and not constants:
         _write(path, program)
     run = (lambda *given: program(*given, *constants)) if constants else program
     return Compiled(run, time.perf_counter() - started, False)
+
+
+def _program(graph: torch.fx.GraphModule, tensors: list[Any]) -> Any:
+    """Where the compiler stumbles over loops that it would reorder (torch 2.11 does, over nodes that it has fused
+    already), without reordering any."""
+    from torch._inductor import config, standalone_compile
+
+    failures: list[Exception] = []
+    ways: list[dict[str, Any]] = [{}, {"loop_ordering_after_fusion": False}]
+    for changed in ways:
+        try:
+            with _processes(tensors[0].device), config.patch(changed):
+                return standalone_compile(graph, tensors)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            failures.append(error)
+    raise CannotCompile(_reason(failures[0])) from failures[0]
 
 
 def send_workers_home() -> None:

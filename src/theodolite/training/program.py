@@ -22,6 +22,7 @@ from theodolite.training.compiled_step import CompiledSteps
 from theodolite.training.cuda_graphs import Tensors
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Optimiser
+from theodolite.training.perceptron_step import PerceptronSteps
 from theodolite.training.precision import full
 from theodolite.training.scoring import losses
 from theodolite.training.step import Gradients, LossGradients, Step, Weights, gradients_of
@@ -61,6 +62,7 @@ class Program:
         self.device = device
         self.one_hot = members.pairing.one_hot(device)
         self.compiled: CompiledSteps | None = None
+        self.kernels: PerceptronSteps | None = None
         self.run_as(batching)
 
     def train(self, batches: Sequence[Batch], step: int) -> None:
@@ -170,13 +172,14 @@ class Program:
             together = LossGradients(members.parameters, _losses(members, one_hot))
             gradients = together if self.batching.batched else _gradients_alone(members, one_hot)
             self.compiled = None
+            self.kernels = PerceptronSteps.of(members, self.optimiser, one_hot) if self.batching.batched else None
             if self.batching.compiled and self.batching.batched:
                 self.compiled = CompiledSteps(members, self.optimiser, one_hot, _member_losses)
             self._step = Step(
                 self.optimiser,
                 gradients,
                 graphs=self.batching.graphs and self.batching.batched,
-                compiled=None if self.compiled is None else self.compiled.run,
+                programs=[each.run for each in (self.kernels, self.compiled) if each is not None],
             )
 
     def _shrink(self, start: int, stop: int, error: RuntimeError) -> int:

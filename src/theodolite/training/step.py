@@ -23,7 +23,7 @@ StepProgram = Callable[[Tensors, int, int, Tensor], bool]  # a step at this numb
 class Step:
     """`before` changes gradients before the update, or weights in place; `after` changes the weights in place. Both
     are part of what is captured. `factors` of the learning rate are those of steps 1, 2, … where they are known.
-    `compiled` takes the whole step where it can, without hooks."""
+    The first of `programs` that can takes the whole step, without hooks."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class Step:
         before: Before | None = None,
         after: After | None = None,
         graphs: bool = False,
-        compiled: StepProgram | None = None,
+        programs: Sequence[StepProgram] = (),
     ) -> None:
-        self.optimiser, self._gradients, self._compiled = optimiser, gradients, compiled
+        self.optimiser, self._gradients, self._programs = optimiser, gradients, programs
         self._before, self._after = before, after
         like = next(iter(optimiser.parameters.values()))
         device = like.device
@@ -52,7 +52,7 @@ class Step:
     @property
     def fixed_shapes(self) -> bool:
         """Whether every new shape of a batch costs time once."""
-        return self.captured is not None or self._compiled is not None
+        return self.captured is not None or bool(self._programs)
 
     def begin(self, number: int) -> None:
         """The next step to be taken is number `number`, from 1; those after it count on."""
@@ -68,7 +68,7 @@ class Step:
     def _run(self, batches: Sequence[Tensors], start: int, stop: int) -> None:
         with fusing():
             for batch in batches:
-                if self._compiled is None or not self._compiled(batch, start, stop, self._number):
+                if not any(program(batch, start, stop, self._number) for program in self._programs):
                     self._run_one(batch, start, stop)
 
     def _run_one(self, batch: Tensors, start: int, stop: int) -> None:

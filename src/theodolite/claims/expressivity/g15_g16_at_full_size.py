@@ -99,6 +99,7 @@ HIERARCHY = Rule(
         STAGES,
     ),
     further_hierarchy,
+    failure_stands=True,
 )
 
 
@@ -165,4 +166,5 @@ THINKING = Rule(
         STAGES,
     ),
     further_thinking,
+    failure_stands=True,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import pairwise
 
@@ -19,12 +19,13 @@ _WORDS = {"sum": "sum", "product": "product", "general": "function"}
 _ROW, _COLUMN = 26.0, 112.0  # between variables, between levels
 _NODE, _LANE = 20.0, 6.0  # room to either side of a node with its name, and of an edge that passes
 _MARGIN, _RADIUS, _LETTER = 24.0, 11.0, 7.6  # a wide guess of a letter's width: fonts differ
+MOST_IDLE = 12  # variables that nothing reads, to be named or drawn
 _LONGEST, _LONGEST_NODE = 26, 12  # letters before a name is cut; all of it is in the tooltip
 
 
 def draw_graph(graph: CompositionalGraph, confidence: Confidence | None = None) -> str:
     """An SVG that stands alone. Edges are the fainter and thinner the less `confidence` there is in them, between 0 and
-    1; variables that nothing reads are pale."""
+    1; variables that nothing reads are pale, and left out where they are many."""
     return "\n".join(_picture(graph, confidence or {})) + "\n"
 
 
@@ -33,7 +34,8 @@ def sketch_graph(graph: CompositionalGraph) -> str:
     lines = list(_branches(graph, graph.output.name, set()))
     idle = [clean(name) for name in graph.variables if name not in graph.used]
     if idle:
-        lines.append(f"not used: {', '.join(idle)}")
+        more = f" and {len(idle) - MOST_IDLE} more" if len(idle) > MOST_IDLE else ""
+        lines.append(f"not used: {', '.join(idle[:MOST_IDLE])}{more}")
     return "\n".join(lines)
 
 
@@ -149,6 +151,9 @@ def _in_branch_order(graph: CompositionalGraph) -> list[str]:
 
 
 def _picture(graph: CompositionalGraph, confidence: Confidence) -> Iterator[str]:
+    told = sketch_graph(graph)
+    if len(graph.variables) - len(graph.used) > MOST_IDLE:
+        graph = replace(graph, variables=tuple(name for name in graph.variables if name in set(graph.used)))
     layout = _layout(graph)
     width, height = round(layout.width), round(layout.height)
     yield (
@@ -156,7 +161,7 @@ def _picture(graph: CompositionalGraph, confidence: Confidence) -> Iterator[str]
         f'width="{width}" height="{height}" role="img">'
     )
     yield f"<title>{_text(_summary(graph))}</title>"
-    yield f"<desc>{_text(sketch_graph(graph))}</desc>"
+    yield f"<desc>{_text(told)}</desc>"
     yield f"<style>{_STYLE}</style>"
     yield f'<rect class="page" width="{width}" height="{height}"/>'
     for source, name in graph.edges:

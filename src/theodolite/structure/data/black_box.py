@@ -51,8 +51,8 @@ class CallableSource:
         self._precision = float(np.finfo(np.float64).eps)
         generator = np.random.default_rng(seed)
         probe = self._inside(CHECKED, generator, margin=SPACING * TABLE)
-        seen = self._validate(probe, generator)
         self._check_pace(probe, PATIENCE if seconds is None else seconds)
+        seen = self._validate(probe, generator)
         lines = self._inside(CHECKED, generator, margin=SPACING * TABLE)
         rough = estimate_noise(self.values, lines, self._width, generator)
         self.noise = max(rough, 0.5 * self._precision * float(np.max(np.abs(seen))), np.finfo(np.float64).tiny)
@@ -124,23 +124,27 @@ class CallableSource:
         return together
 
     def _check_pace(self, points: Array, seconds: float) -> None:
-        """Refuses a function that is too slow to be asked as often as the search does, by what two calls took."""
-        began = time.monotonic()
-        self._call(points[:1])
-        one = time.monotonic() - began
+        """Refuses a function that is too slow to be asked as often as the search does, by what a few calls took: of two
+        points first, in case many take too long already. The first call of all may have something to load."""
+        asked = ASKED * len(self._variables)
+        first = self._timed(points[:1])
+        one = min(first, self._timed(points[:1])) if first < seconds else first
+        for count, sure in ((1, 1.0), (2, 10.0), (len(points), 1.0)):
+            each = 0.0 if count == 1 else max(0.0, self._timed(points[:count]) - one) / (count - 1)
+            needed = CALLS * one + asked * each
+            if needed > sure * seconds:
+                by_call = CALLS * one > asked * each
+                pace = f"{one:.2g} s a call" if by_call else f"{each:.2g} s a point"
+                raise BadInput(
+                    f"the black box takes {pace} and the search asks for about {CALLS if by_call else asked:,}, "
+                    f"together {needed:,.0f} s where {seconds:,.0f} s are allowed: make a table of a few "
+                    "hundred of its values, or give more --seconds (seconds= in Python)"
+                )
+
+    def _timed(self, points: Array) -> float:
         began = time.monotonic()
         self._call(points)
-        each = max(0.0, time.monotonic() - began - one) / (len(points) - 1)
-        asked = ASKED * len(self._variables)
-        needed = CALLS * one + asked * each
-        if needed > seconds:
-            by_call = CALLS * one > asked * each
-            pace = f"{one:.2g} s a call" if by_call else f"{each:.2g} s a point"
-            raise BadInput(
-                f"the black box takes {pace} and the search asks for about {CALLS if by_call else asked:,}, together "
-                f"{needed:,.0f} s where {seconds:,.0f} s are allowed: make a table of a few "
-                "hundred of its values, or give more --seconds (seconds= in Python)"
-            )
+        return time.monotonic() - began
 
     def _call(self, points: Array) -> Array:
         self.evaluations += len(points)

@@ -92,6 +92,11 @@ class Fitted:
         graph = replace(self.graph, variables=variables)
         return replace(self, graph=graph, centre=every.mean(0), scale=_scales(every))
 
+    def fold_of(self, x: ArrayLike) -> NDArray[np.int64]:
+        """The fold of every training row: the network that has not seen it is the one that said what was held out."""
+        assert self.held_out is not None
+        return np.abs(np.stack([one(np.asarray(x)) for one in self.guide().functions]) - self.held_out).argmin(0)
+
     def guide(self) -> Guide:
         """The network of every fold by itself, to guide networks of a graph on the same folds."""
         alone = [replace(self, members=self.members[f : f + 1], shares=np.ones(1)) for f in range(len(self.members))]

@@ -68,7 +68,7 @@ def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Gener
         found = (
             Doubt(f"the dense network's error on rows held out is {1 / trial.ratio:.3g} times that of the best graph")
             if trial.error > asked.dense.validation_error
-            else doubt(trial.found.graph, x[told], y[told], *unseen, generator)
+            else doubt(trial.found.graph, x[told], y[told], *unseen, generator, asked.dense.graph.used)
         )
         if found is None:
             reason = reason_of(trial, asked.trials, asked.dense)
@@ -96,10 +96,17 @@ def _hardly_missing(asked: Confirmation, near: Sequence[Trial], best: Fitted) ->
 
 
 def doubt(
-    graph: CompositionalGraph, x: Array, y: Array, predicted: Array, dense: Array, generator: np.random.Generator
+    graph: CompositionalGraph,
+    x: Array,
+    y: Array,
+    predicted: Array,
+    dense: Array,
+    generator: np.random.Generator,
+    read: Sequence[str] | None = None,
 ) -> Doubt | None:
     """None where nothing speaks against the graph. `predicted` and `dense` are what its network and the dense one say
-    of rows that they have not seen."""
+    of rows that they have not seen; the dense one reads `read`, all unless given. The noise is what a process of these
+    variables finds, because one of hundreds takes noise for a function of them."""
     variance = float(y.var())
     left = (y - predicted) / np.sqrt(variance)
     error = float(np.mean(left**2))
@@ -116,7 +123,8 @@ def doubt(
         return Doubt(f"{at}, and the dense network predicts a part of what it misses")
     if len(y) >= LEAST_ROWS and _trees_predict(x[chosen], left[chosen], generator):
         return Doubt(f"{at}, and boosted trees predict a part of what it misses")
-    noise = noise_share(x, y, generator)
+    places = [place for place, name in enumerate(graph.variables) if read is None or name in read]
+    noise = noise_share(x[:, places], y, generator)
     if error > MATERIAL + FAR * noise:
         return Doubt(f"{at}, far above the noise, which is about {noise:.2g}: something is still missing")
     return None

@@ -1,0 +1,67 @@
+"""A graph that is claimed, fitted closer where there is no noise to stop at: wider constituents, more least squares."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from theodolite.structure.data.source import Array
+from theodolite.structure.fit.confirm import Confirmation, Trial
+from theodolite.structure.fit.effort import Effort
+from theodolite.structure.fit.fitting import Fitted, fit, network_size
+
+CLOSE = 3e-3  # of the variance: a network that misses more has a graph that misses something, or noise
+APART = 0.1  # of the error: where networks of different folds agree better than that, the rest is noise,
+LITTLE = 5e-5  # unless one of them misses less than this
+WIDTH, MOST_PARAMETERS = 16, 600
+EFFORT = Effort(folds=4, restarts=3, descent=200, polish=200, products=2e10, width=WIDTH, dense_width=None)
+
+
+def closer(
+    asked: Confirmation, x: Array, y: Array, generator: np.random.Generator, until: float | None = None
+) -> Confirmation:
+    """The same claim; its network, and what predicts, are those of the closer fit where rows held out prefer it."""
+    trial = next((trial for trial in asked.trials if trial.found is asked.chosen), None)
+    left = None if until is None else until - time.monotonic()
+    if trial is None or trial.told is not None or (left is not None and left <= 0) or not _without_noise(trial, x, y):
+        return asked
+    before = trial.fitted
+    found = fit(
+        *(before.graph, x, y, generator),
+        effort=EFFORT,
+        fold=before.fold_of(x),
+        width=WIDTH,
+        depth=before.depth,
+        seconds=left,
+    )
+    if found.validation_error >= before.validation_error:
+        return asked
+    ratio = found.validation_error / max(asked.dense.validation_error, 1e-300)
+    again = replace(trial, fitted=found, error=found.validation_error, ratio=ratio)
+    return replace(
+        asked,
+        model=min(asked.model, found, key=lambda fitted: fitted.validation_error),
+        trials=tuple(again if one is trial else one for one in asked.trials),
+        reason=f"{asked.reason}; with wider constituents its network misses {again.error:.2g}",
+    )
+
+
+def _without_noise(trial: Trial, x: Array, y: Array) -> bool:
+    """Whether what the network misses is its own: its folds then differ by as much as they miss, and where it is noise
+    they agree."""
+    fitted = trial.fitted
+    if trial.error > CLOSE or network_size(fitted.graph, WIDTH, fitted.depth) > MOST_PARAMETERS:
+        return False
+    assert fitted.held_out is not None
+    fold = fitted.fold_of(x)
+    missed = (fitted.held_out - y) ** 2 / fitted.spread**2
+    least = min(float(missed[fold == one].mean()) for one in np.unique(fold))
+    return least <= LITTLE or _spread(fitted, x) > APART * trial.error
+
+
+def _spread(fitted: Fitted, x: Array) -> float:
+    """By how much networks of the folds differ from their mean, squared, over the variance."""
+    said = np.stack([one(x) for one in fitted.guide().functions])
+    return float(said.var(0).mean() / fitted.spread**2)
