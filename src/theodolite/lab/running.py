@@ -76,6 +76,7 @@ class Running:
         for precision in {precision for key, precision in rounded.items() if key not in finished}:
             check_precision(precision, self.device)
 
+
 def check_kept(out: str | Path | None) -> None:
     """Of a command that only reads what an earlier one finished."""
     if out is None or not Path(out).is_dir():
