@@ -190,6 +190,8 @@ def _gain(found: Discovery) -> str:
     if not own or not found.dense_test_error or found.dense_test_error <= own:
         return ""
     times = found.dense_test_error / own
+    if times < 1.05:
+        return ", whose network has the error of a dense one on test rows"
     ratio = f"{times:.0f}" if times >= 10 else f"{times:.1f}"
     return f", whose network has an error {ratio} times lower than a dense one"
 

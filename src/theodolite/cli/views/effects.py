@@ -95,7 +95,8 @@ def _drawing(effect: Effect, found: Discovery) -> str:
         return curve_svg(name, values.tolist(), *curves, effect.seen[:, 0].tolist(), words)
     x, y = effect.variables
     values = (effect.values[0].tolist(), effect.values[1].tolist())
-    return map_svg((x, y), values, effect.mean.tolist(), effect.seen.tolist())
+    words = (_words(x, values[0], found), _words(y, values[1], found))
+    return map_svg((x, y), values, effect.mean.tolist(), effect.seen.tolist(), words)
 
 
 def _words(name: str, values: list[float], found: Discovery) -> list[str] | None:

@@ -69,9 +69,14 @@ def map_svg(
     values: tuple[Sequence[float], Sequence[float]],
     mean: Sequence[Sequence[float]],
     seen: Sequence[Sequence[float]],
+    words: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None),
 ) -> str:
-    """Orange is above the mean, blue below, each as far as the largest; dots are rows of the data."""
-    xs, ys = values
+    """Orange is above the mean, blue below, each as far as the largest; dots are rows of the data. `words` name the
+    values of a category, which then stand at equal distances, its dots side by side."""
+    (xs, x_seen), (ys, y_seen) = (
+        _apart(values[k], [row[k] for row in seen]) if words[k] else (values[k], [row[k] for row in seen])
+        for k in (0, 1)
+    )
     largest = max(abs(one) for row in mean for one in row) or 1.0
     x_edges, y_edges = _edges(xs), _edges(ys)
     across = lambda x: _LEFT + (x - x_edges[0]) / (x_edges[-1] - x_edges[0]) * (_WIDE - _LEFT - _RIGHT)
@@ -91,28 +96,40 @@ def map_svg(
                 parts.append(_box(x, y, wide + 0.6, high + 0.6, colour, 1.0))
     parts += [
         f'<circle cx="{across(x):.1f}" cy="{down(y):.1f}" r="1.3" fill="var(--ink)" fill-opacity="0.5"/>'
-        for x, y in seen
+        for x, y in zip(x_seen, y_seen, strict=True)
         if x_edges[0] <= x <= x_edges[-1] and y_edges[0] <= y <= y_edges[-1]
     ]
     parts.append(
         f'<rect x="{_LEFT}" y="{_TOP}" width="{_WIDE - _LEFT - _RIGHT}" height="{_HIGH - _TOP - _BOTTOM}" fill="none" '
         'stroke="var(--rule)"/>'
     )
-    parts += _y_axis(_ends(ys), down)
+    parts += _y_axis(_ends(ys) if words[1] is None else ys, down, words[1])
     middle = (_TOP + _HIGH - _BOTTOM) / 2
     parts.append(
         f'<text x="11" y="{middle:.0f}" fill="var(--ink)" text-anchor="middle" '
         f'transform="rotate(-90 11 {middle:.0f})">{escape(_shortened(names[1], 22))}</text>'
     )
-    parts += _x_axis(names[0], [(across(x), _number(x)) for x in _ends(xs)])
+    x_words = [*map(_number, _ends(xs))] if words[0] is None else words[0]
+    x_places = _ends(xs) if words[0] is None else xs
+    parts += _x_axis(names[0], [(across(x), word) for x, word in zip(x_places, x_words, strict=True)])
     return "".join([*parts, "</svg>"])
 
 
-def _y_axis(numbers: Sequence[float], down: Callable[[float], float]) -> Iterator[str]:
-    for number in numbers:
+def _apart(values: Sequence[float], seen: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Places of a category's values, one after another, and of rows of the data, spread around theirs; rows of a value
+    that is not shown are outside."""
+    place = {value: float(number) for number, value in enumerate(values)}
+    spread = (0.6 * ((0.618034 * number) % 1 - 0.5) for number in range(len(seen)))
+    return list(place.values()), [place.get(one, -9.0) + by for one, by in zip(seen, spread, strict=True)]
+
+
+def _y_axis(
+    numbers: Sequence[float], down: Callable[[float], float], words: Sequence[str] | None = None
+) -> Iterator[str]:
+    for number, word in zip(numbers, map(_number, numbers) if words is None else words, strict=True):
         yield (
             f'<text x="{_LEFT - 4}" y="{down(number) + 4:.1f}" fill="var(--soft)" text-anchor="end">'
-            f"{escape(_number(number))}</text>"
+            f"{escape(_shortened(word, _WORD - 2))}</text>"
         )
 
 

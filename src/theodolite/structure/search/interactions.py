@@ -283,6 +283,6 @@ def _found(interactions: Interactions, terms: list[Group], kind: Kind, modules: 
 
 def _told(interactions: Interactions, graph: CompositionalGraph, note: str) -> Found:
     explained = (
-        f"a first network or process explains {interactions.source.r2:.4%} of the variance of rows it has not seen"
+        f"a first network or process misses {1 - interactions.source.r2:.2g} of the variance of rows it has not seen"
     )
     return Found(graph, interactions.edges(graph), interactions.scores(), (note, explained))
