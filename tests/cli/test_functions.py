@@ -39,6 +39,7 @@ ELSEWHERE = {
         "no_header": "header=False",
         "graph_only": "fit=False",
         "category": "is categories",
+        "targets": "is target: one is explained at a time, a second is refused",
         "resamples": "of `explain`, which explains what comes back",
         "out": "saving.save writes what comes back",
     },
