@@ -37,7 +37,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     device, rows = torch.device("cuda"), []
-    for width, clip, precision in itertools.product(WIDTHS, CLIPS, options.precisions.split(",")):
+    precisions: list[str] = options.precisions.split(",")
+    for (width, clip), precision in itertools.product(itertools.product(WIDTHS, CLIPS), precisions):
         pairing = pair("mlp", make_task("parity", {"bits": 20}), {"width": width})
         modules = [pairing.build(seed) for seed in range(MEMBERS)]
         batches = training.drawn(pairing, MEMBERS, device)
@@ -48,7 +49,8 @@ def main() -> None:
             for name, batching in ways.items():
                 run = training.ensemble(pairing, modules, batches, batching, device, precision)
                 with patch.object(PerceptronDescent, "takes", PerceptronDescent.takes if name == "kernel" else _never):
-                    run(), run(), run()  # captured with the way that was chosen here
+                    for _ in range(3):  # captured with the way that was chosen here
+                        run()
                 runs[name] = run
             found, errors = training.rates(runs, [], device, options.seconds)
         medians = {name: MEMBERS * 1e6 / statistics.median(each) for name, each in found.items()}

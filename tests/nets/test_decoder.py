@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -19,7 +21,7 @@ def test_heads_as_wide_as_they_are_anyway_change_nothing():
 
 @pytest.mark.parametrize(("heads", "head_width"), [(5, 2), (1, 64), (7, 16)])
 def test_attention_is_as_wide_as_its_heads_together(heads, head_width):
-    module = load("decoder", seed=0, **{**SIZES, "heads": heads}, head_width=head_width).module
+    module: Any = load("decoder", seed=0, **{**SIZES, "heads": heads}, head_width=head_width).module
     block = module.blocks[0]
     assert block.project.out_features == 3 * heads * head_width
     assert block.combine.in_features == heads * head_width
