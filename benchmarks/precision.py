@@ -87,8 +87,8 @@ def main() -> None:
     for row in (others := [row for row in rows if row["precision"] != "float32"]):
         plain = next(r for r in rows if r["net"] == row["net"] and r["precision"] == "float32")
         table = [[each["solved"], each["seeds"] - each["solved"]] for each in (row, plain)]
-        _, chance = fisher_exact(table)
-        chances.append(float(chance))
+        found: Any = fisher_exact(table)
+        chances.append(float(found.pvalue))
     for row, chance, clear in zip(others, chances, holm(chances), strict=True):
         row |= {"p": chance, "changes": bool(clear)}
     document = {"benchmark": "precision", "hardware": hardware(torch.device(options.device)), "rows": rows}
