@@ -28,9 +28,7 @@ LITTLE = 0.1  # a weight that is taken for none
 NEAR = 2.0  # times the lowest error: trees and additive models of more do not take part,
 MAYBE = 1.5  # and trees whose error while they were fitted is that many times more are not fitted fold by fold
 FAR_OFF = 0.005  # of the rows do not choose: those that every model misses most
-TREES = (
-    0.5  # of how far trees of two folds differ where one has learnt a row, which they follow closely, is on new ones
-)
+TREES = 0.5  # of how far trees of two folds differ on rows that one has learnt, which they follow, is on new ones
 RESAMPLES = 50
 COUNTED = 0.1  # of the largest share: the network of a fold with less was caught in a poor minimum
 QUIET = 0.01  # of the variance: where a network misses more, noise is large
@@ -151,9 +149,8 @@ def _mean(
         errors.append(float(weights @ products[told & own].mean(0) @ weights))
     *weights, of_mean = _hedged(products[told], generator)
     kept = {key: float(weight) for key, weight in zip(models, weights, strict=True) if weight > 0}
-    return WeightedMean({key: models[key] for key in kept}, kept, float(of_mean * y.mean()), said), np.mean(
-        errors
-    ).item()
+    mean = WeightedMean({key: models[key] for key in kept}, kept, float(of_mean * y.mean()), said)
+    return mean, float(np.mean(errors))
 
 
 def _hedged(products: Array, generator: np.random.Generator) -> Array:
