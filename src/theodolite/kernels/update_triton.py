@@ -51,6 +51,17 @@ def move_entries(
     parameter_ptr = tl.load(at).to(tl.pointer_type(tl.float32)) + where
     mean_ptr = tl.load(at + 1).to(tl.pointer_type(tl.float32)) + where
     square_ptr = tl.load(at + 2).to(tl.pointer_type(tl.float32)) + where
+    move_at(
+        parameter_ptr, mean_ptr, square_ptr, there, gradient, first, root, lr, decay, epsilon, BETA1, BETA2, EARLY
+    )
+
+
+@triton.jit
+def move_at(
+    parameter_ptr, mean_ptr, square_ptr, there, gradient, first, root, lr, decay, epsilon,
+    BETA1: tl.constexpr, BETA2: tl.constexpr, EARLY: tl.constexpr,
+):  # fmt: skip
+    """The entries that are there, at these addresses, moved along their gradient."""
     parameter = tl.load(parameter_ptr, mask=there, other=0.0)
     mean = tl.load(mean_ptr, mask=there, other=0.0)
     square = tl.load(square_ptr, mask=there, other=0.0)
