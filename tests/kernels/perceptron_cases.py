@@ -44,7 +44,9 @@ CASES = {
     "classes, some rows do not count": Case((20, 31, 17, 5), 33, "cross-entropy", 0.1, masked=True),
     "several outputs, one hidden layer": Case((3, 32, 18), 1, "square", 1e-3, masked=False),
     "wide, clipped": Case((5, 40, 70, 1), 12, wide=True),
-    "wide, not clipped, in chunks": Case((33, 36, 2), 5, "square", None, borders=(0, 1, MEMBERS), early=True, wide=True),
+    "wide, not clipped, in chunks": Case(
+        (33, 36, 2), 5, "square", None, borders=(0, 1, MEMBERS), early=True, wide=True
+    ),
     "wide, classes, some rows do not count": Case((20, 65, 33, 5), 33, "cross-entropy", 0.1, masked=True, wide=True),
     "wide, one hidden layer": Case((3, 130, 18), 1, "square", 1e-3, wide=True),
 }

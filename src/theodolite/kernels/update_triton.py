@@ -51,9 +51,7 @@ def move_entries(
     parameter_ptr = tl.load(at).to(tl.pointer_type(tl.float32)) + where
     mean_ptr = tl.load(at + 1).to(tl.pointer_type(tl.float32)) + where
     square_ptr = tl.load(at + 2).to(tl.pointer_type(tl.float32)) + where
-    move_at(
-        parameter_ptr, mean_ptr, square_ptr, there, gradient, first, root, lr, decay, epsilon, BETA1, BETA2, EARLY
-    )
+    move_at(parameter_ptr, mean_ptr, square_ptr, there, gradient, first, root, lr, decay, epsilon, BETA1, BETA2, EARLY)
 
 
 @triton.jit

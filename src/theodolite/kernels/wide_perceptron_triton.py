@@ -74,8 +74,8 @@ def move_layer(
         decay, epsilon, BETA1, BETA2, EARLY,
     )  # fmt: skip
     if tile // across == 0:
-        where = member * outer + made
+        at = member * outer + made
         move_at(
-            bias_ptr + where, bias_mean_ptr + where, bias_square_ptr + where, made < outer, of_bias, first, root, lr,
+            bias_ptr + at, bias_mean_ptr + at, bias_square_ptr + at, made < outer, of_bias, first, root, lr,
             decay, epsilon, BETA1, BETA2, EARLY,
         )  # fmt: skip
