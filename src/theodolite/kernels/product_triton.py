@@ -84,8 +84,8 @@ def _product(
     RELU: tl.constexpr,
 ):
     """The product plus `bias`, one for every column, or times GELU's derivative at `slopes`; beside it `sums` of the
-    rows of `left`: each where it is given. `GELU` names the factor that it is applied to before. With `RELU` "found" that is
-    applied to the result, with "slopes" its derivative there stands for GELU's.
+    rows of `left`: each where it is given. `GELU` names the factor that it is applied to before. `RELU` is applied to
+    the result if it says "found"; if "slopes", its derivative there stands for GELU's.
 
     The inner dimension has `steps` whole steps, if `MANY`, and a `rest`. Strides are known when it is compiled, so
     that loads are as wide as they allow; `LEFT` and `RIGHT` divide those between members. What grows with the number

@@ -1,5 +1,5 @@
-"""A training step of many perceptrons that are too wide for one program each: a launch for every layer forward, back and
-one step on.
+"""A training step of many perceptrons that are too wide for one program each: a launch for every layer forward, for
+every layer back, and for the step of each.
 
 As in `perceptron` no gradient of a weight is written: it is made, tile by tile, where AdamW uses it, so that a step
 moves the weights and moments themselves and little else.
@@ -20,7 +20,7 @@ from theodolite.kernels.product import batched_product
 from theodolite.kernels.update import Adam, log_beta
 
 _NARROWEST, _WIDEST, _ROWS, _OUTPUTS = 33, 1024, 128, 64
-_READ, _MADE = 32, 64  # sides of a tile of weights
+_READ, _MADE, _WARPS = 32, 64, 4  # sides of a tile of weights that a program moves
 
 
 class WidePerceptronDescent:
@@ -116,7 +116,7 @@ class WidePerceptronDescent:
         tiles = -(-layer.reads // read) * -(-layer.makes // made)
         move_layer[(members * tiles,)](
             *layer.weight, *layer.bias, x, g, scale, number, lrs, decays, start, rows, rule.epsilon,
-            inner=layer.reads, outer=layer.makes, BETA1=rule.betas[0], BETA2=rule.betas[1], LOG1=log_beta(rule.betas[0]),
-            LOG2=log_beta(rule.betas[1]), EARLY=rule.early_epsilon, ROWS=power_of_two(rows), READ=read, MADE=made,
-            PRECISION=precision(), num_warps=4,
+            inner=layer.reads, outer=layer.makes, BETA1=rule.betas[0], BETA2=rule.betas[1],
+            LOG1=log_beta(rule.betas[0]), LOG2=log_beta(rule.betas[1]), EARLY=rule.early_epsilon,
+            ROWS=power_of_two(rows), READ=read, MADE=made, PRECISION=precision(), num_warps=_WARPS,
         )  # fmt: skip
