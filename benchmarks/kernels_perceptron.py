@@ -1,4 +1,4 @@
-"""Steps of perceptrons by their kernels, captured operation by operation, and compiled.
+"""Steps of small perceptrons by their kernel, captured operation by operation, and compiled.
 
     python benchmarks/kernels_perceptron.py --out kernels-perceptron.json
 
@@ -13,7 +13,6 @@ import itertools
 import json
 import statistics
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
@@ -21,15 +20,13 @@ import torch
 
 import training
 from theodolite.kernels.perceptron import PerceptronDescent
-from theodolite.kernels.wide_perceptron import WidePerceptronDescent
 from theodolite.tasks import make_task
 from theodolite.training.optimiser import Rule
 from theodolite.training.pairing import pair
 from theodolite.training.program import Batching
 from timing import hardware
 
-WIDTHS, CLIPS, PRECISIONS = (16, 32, 64, 128, 240), (None, 1.0), ("float32", "tf32")
-KERNELS = (PerceptronDescent, WidePerceptronDescent)  # of up to 32 units, and of more
+WIDTHS, CLIPS, PRECISIONS = (16, 32), (None, 1.0), ("float32", "tf32")
 MEMBERS = 512
 
 
@@ -37,14 +34,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=0.7, help="per figure")
     parser.add_argument("--precisions", default=",".join(PRECISIONS))
-    parser.add_argument("--widths", default=",".join(map(str, WIDTHS)))
-    parser.add_argument("--clips", choices=("both", "no"), default="both")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     device, rows = torch.device("cuda"), []
     precisions: list[str] = options.precisions.split(",")
-    widths, clips = map(int, options.widths.split(",")), CLIPS if options.clips == "both" else CLIPS[:1]
-    for width, clip, precision in itertools.product(widths, clips, precisions):
+    for (width, clip), precision in itertools.product(itertools.product(WIDTHS, CLIPS), precisions):
         pairing = pair("mlp", make_task("parity", {"bits": 20}), {"width": width})
         modules = [pairing.build(seed) for seed in range(MEMBERS)]
         batches = training.drawn(pairing, MEMBERS, device)
@@ -54,9 +48,7 @@ def main() -> None:
         with patch.object(training, "RULE", Rule(clip=clip)):
             for name, batching in ways.items():
                 run = training.ensemble(pairing, modules, batches, batching, device, precision)
-                with ExitStack() as stack:
-                    for kind in KERNELS if name != "kernel" else ():
-                        stack.enter_context(patch.object(kind, "takes", _never))
+                with patch.object(PerceptronDescent, "takes", PerceptronDescent.takes if name == "kernel" else _never):
                     for _ in range(3):  # captured with the way that was chosen here
                         run()
                 runs[name] = run

@@ -15,7 +15,6 @@ from tests.kernels.interpreted import mend_interpreter
 from theodolite.kernels.launch import fusing
 from theodolite.kernels.perceptron import Layer, Moving, PerceptronDescent
 from theodolite.kernels.update import Adam
-from theodolite.kernels.wide_perceptron import WidePerceptronDescent
 from theodolite.tasks import make_task
 from theodolite.training.members import Members
 from theodolite.training.optimiser import Optimiser, Rates, Rule
@@ -35,7 +34,6 @@ class Case:
     masked: bool = False
     borders: tuple[int, ...] = (0, MEMBERS)
     early: bool = False
-    wide: bool = False
 
 
 CASES = {
@@ -43,12 +41,6 @@ CASES = {
     "square, not clipped, in chunks": Case(loss="square", clip=None, borders=(0, 1, MEMBERS), early=True),
     "classes, some rows do not count": Case((20, 31, 17, 5), 33, "cross-entropy", 0.1, masked=True),
     "several outputs, one hidden layer": Case((3, 32, 18), 1, "square", 1e-3, masked=False),
-    "wide, clipped": Case((5, 40, 70, 1), 12, wide=True),
-    "wide, not clipped, in chunks": Case(
-        (33, 36, 2), 5, "square", None, borders=(0, 1, MEMBERS), early=True, wide=True
-    ),
-    "wide, classes, some rows do not count": Case((20, 65, 33, 5), 33, "cross-entropy", 0.1, masked=True, wide=True),
-    "wide, one hidden layer": Case((3, 130, 18), 1, "square", 1e-3, wide=True),
 }
 
 
@@ -63,8 +55,7 @@ def error(case: Case, device: str, typical: bool = False) -> float:
     stacked = [(w.to(device).mT.contiguous().mT, b.to(device)) for w, b in own]
     zeros = torch.zeros_like
     layers = [Layer(Moving(w, zeros(w), zeros(w)), Moving(b, zeros(b), zeros(b))) for w, b in stacked]
-    kind = WidePerceptronDescent if case.wide else PerceptronDescent
-    descent = kind(Adam(betas, epsilon, case.early, case.clip), layers, case.loss)
+    descent = PerceptronDescent(Adam(betas, epsilon, case.early, case.clip), layers, case.loss)
     alone = [[nn.Parameter(p[k].double()) for pair in own for p in pair] for k in range(MEMBERS)]
     start = [[p.detach().clone() for p in each] for each in alone]
     theirs = [
@@ -125,11 +116,10 @@ def _loss(case: Case, parameters: list[nn.Parameter], x: Tensor, targets: Tensor
     return each[mask].mean()
 
 
-def spoilt(device: str, units: int = 6) -> list[bool]:
+def spoilt(device: str) -> list[bool]:
     """Which of three members have weights that are no numbers after a step in which the second reads one."""
-    weights = [torch.ones(3, b, a, device=device).mT.contiguous().mT for a, b in ((4, units), (units, 1))]
-    biases = [torch.zeros(3, b, device=device) for b in (units, 1)]
-    kind = PerceptronDescent if units <= 32 else WidePerceptronDescent
+    weights = [torch.ones(3, b, a, device=device).mT.contiguous().mT for a, b in ((4, 6), (6, 1))]
+    biases = [torch.zeros(3, b, device=device) for b in (6, 1)]
     zeros = torch.zeros_like
     layers = [
         Layer(Moving(w, zeros(w), zeros(w)), Moving(b, zeros(b), zeros(b)))
@@ -139,17 +129,17 @@ def spoilt(device: str, units: int = 6) -> list[bool]:
     inputs[1, 2, 3] = torch.nan
     rates = torch.full((3,), 0.1, device=device)
     with fusing():
-        kind(Adam((0.9, 0.999), 1e-8, False, 1.0), layers, "hinge").step(
+        PerceptronDescent(Adam((0.9, 0.999), 1e-8, False, 1.0), layers, "hinge").step(
             0, inputs, -torch.ones(3, 8, 1, device=device), torch.ones(3, 8, 1, dtype=torch.bool, device=device),
             torch.ones((), device=device), rates, zeros(rates),
         )  # fmt: skip
     return [bool(weights[0][k].isnan().any()) for k in range(3)]
 
 
-def apart(net: str | type[nn.Module], device: str, width: int = 9) -> tuple[bool, float]:
+def apart(net: str | type[nn.Module], device: str) -> tuple[bool, float]:
     """Whether a program takes its steps by the kernels, and how far its members are then from the same trained one by
     one, over the largest move."""
-    pairing = pair(net, make_task("parity", {"bits": 6}), {"width": width} if isinstance(net, str) else {})
+    pairing = pair(net, make_task("parity", {"bits": 6}), {"width": 9} if isinstance(net, str) else {})
     batches = [pairing.task.sample(2, 8, None, torch.Generator(device).manual_seed(1)) for _ in range(3)]
     found, taken = [], []
     for batching in (Batching(2, batched=True), Batching(1, batched=False)):
@@ -183,5 +173,5 @@ class Plain(nn.Sequential):
 if __name__ == "__main__":
     mend_interpreter()
     errors = {name: error(case, "cpu") for name, case in CASES.items()}
-    nets = {"net": apart("mlp", "cpu"), "wide": apart("mlp", "cpu", 40), "user": apart(Plain, "cpu"), "wrong": wrong()}
-    print(json.dumps({"errors": errors, "spoilt": spoilt("cpu"), "spoilt wide": spoilt("cpu", 40), **nets}))
+    nets = {"net": apart("mlp", "cpu"), "user": apart(Plain, "cpu"), "wrong": wrong()}
+    print(json.dumps({"errors": errors, "spoilt": spoilt("cpu"), **nets}))

@@ -1,4 +1,4 @@
-"""Whole steps of perceptrons by kernels against plain torch in float64."""
+"""Whole steps of perceptrons by one kernel against plain torch in float64."""
 
 from __future__ import annotations
 
@@ -26,14 +26,12 @@ def test_every_member_moves_as_autograd_and_torch_optim_move_one(found, case):
     assert found["errors"][case] < BOUND
 
 
-@pytest.mark.parametrize("of", ["spoilt", "spoilt wide"])
-def test_a_member_that_reads_no_number_spoils_itself_alone(found, of):
-    assert found[of] == [False, True, False]
+def test_a_member_that_reads_no_number_spoils_itself_alone(found):
+    assert found["spoilt"] == [False, True, False]
 
 
-@pytest.mark.parametrize("net", ["net", "wide"])
-def test_a_program_of_perceptrons_takes_it_and_agrees_with_one_by_one(found, net):
-    taken, difference = found[net]
+def test_a_program_of_perceptrons_takes_it_and_agrees_with_one_by_one(found):
+    taken, difference = found["net"]
     assert taken
     assert difference < BOUND
 
@@ -63,17 +61,16 @@ def test_on_cuda_every_member_moves_as_autograd_and_torch_optim_move_one(case):
 
 @pytest.mark.gpu
 def test_on_cuda_the_rest_holds_too():
-    assert spoilt("cuda") == spoilt("cuda", 40) == [False, True, False]
-    for width in (9, 40, 240):
-        taken, difference = apart("mlp", "cuda", width)
-        assert taken
-        assert difference < BOUND
+    assert spoilt("cuda") == [False, True, False]
+    assert apart("mlp", "cuda")[0]
+    assert apart("mlp", "cuda")[1] < BOUND
     assert not apart(Plain, "cuda")[0]
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", ["classes, some rows do not count", "wide, classes, some rows do not count"])
-def test_in_tf32_they_err_by_what_that_rounds(case):
+def test_in_tf32_they_err_by_what_that_rounds():
     with multiplying("tf32", torch.device("cuda")):
-        assert error(CASES[case], "cuda") > BOUND
-        assert error(CASES[case], "cuda", typical=True) < 0.1  # signs of the smallest gradients may turn
+        assert error(CASES["classes, some rows do not count"], "cuda") > BOUND
+        assert (
+            error(CASES["classes, some rows do not count"], "cuda", typical=True) < 0.1
+        )  # signs of tiny ones may turn

@@ -67,7 +67,14 @@ class PerceptronDescent:
         self._table: Tensor | None = None
         self._done: Tensor | None = None
         self._wide = max(self._features, *made)
-        self._known = len(layers) > 1 and self._wide <= _WIDEST and in_order(self._layers)
+        parts = [part for layer in layers for part in (*layer.weight, *layer.bias)]
+        self._known = (
+            len(layers) > 1
+            and self._wide <= _WIDEST
+            and all(part.dtype == torch.float32 and part.device == parts[0].device for part in parts)
+            and all(order_of(part.mT) == "rows" for layer in layers for part in layer.weight)
+            and all(order_of(part) == "rows" for layer in layers for part in layer.bias)
+        )
 
     def takes(self, inputs: Tensor) -> bool:
         """Whether a step on these (member, row, feature) can be taken; not in bfloat16."""
@@ -87,7 +94,7 @@ class PerceptronDescent:
         members, rows, _ = inputs.shape
         inputs, targets, mask = inputs.contiguous(), targets.contiguous(), mask.contiguous().view(torch.uint8)
         held = inputs.new_empty(members, rows, self._width)
-        rule, high = self._rule, power_of_two(rows)
+        rule, high = self._rule, _power(rows)
         tiles = _tiles(high, max(layer.makes for layer in self._layers))
         with torch.cuda.device_of(inputs):
             descend[(members,)](
@@ -95,7 +102,7 @@ class PerceptronDescent:
                 rows, self._features, self._outputs, self._width, targets[0, 0].numel(), rule.clip or 1.0, rule.epsilon,
                 BETA1=rule.betas[0], BETA2=rule.betas[1], LOG1=log_beta(rule.betas[0]), LOG2=log_beta(rule.betas[1]),
                 EARLY=rule.early_epsilon, CLIPS=rule.clip is not None, LOSS=self._loss, ROWS=high,
-                TILE=tiles.wide, DEEP=tiles.deep, OUT=power_of_two(self._outputs), PRECISION=precision(),
+                TILE=tiles.wide, DEEP=tiles.deep, OUT=_power(self._outputs), PRECISION=precision(),
                 num_warps=tiles.warps, maxnreg=tiles.registers,
             )  # fmt: skip
 
@@ -112,17 +119,7 @@ class PerceptronDescent:
         return rows
 
 
-def in_order(layers: Sequence[Layer]) -> bool:
-    """Whether all is float32, on one device, and lies as a layer says."""
-    parts = [part for layer in layers for part in (*layer.weight, *layer.bias)]
-    return (
-        all(part.dtype == torch.float32 and part.device == parts[0].device for part in parts)
-        and all(order_of(part.mT) == "rows" for layer in layers for part in layer.weight)
-        and all(order_of(part) == "rows" for layer in layers for part in layer.bias)
-    )
-
-
-def power_of_two(entries: int) -> int:
+def _power(entries: int) -> int:
     """The next power of two that is the side of a tile."""
     return max(_LEAST, 1 << (entries - 1).bit_length())
 
@@ -130,4 +127,4 @@ def power_of_two(entries: int) -> int:
 def _tiles(rows: int, widest: int) -> _Tiles:
     """Of up to 32 rows four programs with 128 registers a thread stand on a processor side by side: 512 members at once
     on 128 of them. More rows need more registers."""
-    return _Tiles(power_of_two(widest), 16, 4, 128) if rows <= 32 else _Tiles(power_of_two(widest), 16, 8)
+    return _Tiles(_power(widest), 16, 4, 128) if rows <= 32 else _Tiles(_power(widest), 16, 8)

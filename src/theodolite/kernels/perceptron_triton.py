@@ -49,7 +49,7 @@ def _forward(
 
 
 @triton.jit
-def loss_gradient(outputs, targets_ptr, mask_ptr, rows, count, row, output, LOSS: tl.constexpr):
+def _loss_gradient(outputs, targets_ptr, mask_ptr, rows, count, row, output, LOSS: tl.constexpr):
     """Of the mean over what counts. `targets` and `mask` have an entry for every output, or one a row for classes."""
     inside = (row[:, None] < rows) & (output[None, :] < count)
     if LOSS == "cross-entropy":
@@ -175,7 +175,7 @@ def descend(
     output = tl.arange(0, OUT)
     outputs = load_tile(held + makes, row, output, width, 1, rows, count)
     targets, mask = targets_ptr + own * rows * per_row, mask_ptr + own * rows * per_row
-    gradient = loss_gradient(outputs, targets, mask, rows, count, row, output, LOSS)
+    gradient = _loss_gradient(outputs, targets, mask, rows, count, row, output, LOSS)
     tl.debug_barrier()  # outputs and their gradient share a place
     store_tile(held + back, gradient, row, output, width, rows, count)
     tl.debug_barrier()

@@ -81,11 +81,9 @@ def _product(
     MANY: tl.constexpr,
     PRECISION: tl.constexpr,
     GELU: tl.constexpr,
-    RELU: tl.constexpr,
 ):
     """The product plus `bias`, one for every column, or times GELU's derivative at `slopes`; beside it `sums` of the
-    rows of `left`: each where it is given. `GELU` names the factor that it is applied to before. `RELU` is applied to
-    the result if it says "found"; if "slopes", its derivative there stands for GELU's.
+    rows of `left`: each where it is given. `GELU` names the factor that it is applied to before.
 
     The inner dimension has `steps` whole steps, if `MANY`, and a `rest`. Strides are known when it is compiled, so
     that loads are as wide as they allow; `LEFT` and `RIGHT` divide those between members. What grows with the number
@@ -124,14 +122,8 @@ def _product(
         total += tl.load(bias + member * columns + across, mask=across < columns, other=0.0)[None, :]
     place = member * rows * columns + down[:, None] * columns + across[None, :]
     inside = (down[:, None] < rows) & (across[None, :] < columns)
-    if RELU == "found":
-        total = tl.where((total > 0) | (total != total), total, 0.0)  # what is no number stays so
     if slopes is not None:
-        at = tl.load(slopes + place, mask=inside, other=0.0)
-        if RELU == "slopes":
-            total = tl.where(at > 0, total, 0.0)
-        else:
-            total *= _gelu_slope(at)
+        total *= _gelu_slope(tl.load(slopes + place, mask=inside, other=0.0))
     tl.store(found + place, total, mask=inside)
 
 
@@ -146,7 +138,6 @@ def launch(
     slopes: Tensor | None = None,
     sums: Tensor | None = None,
     gelu: Literal["", "left", "right"] = "",
-    relu: Literal["", "found", "slopes"] = "",
 ) -> None:
     """`found`, `slopes` (member, row, column), `bias` (member, column) and `sums` (member, row) lie in order."""
     members, rows, inner = left.shape
@@ -178,7 +169,6 @@ def launch(
         MANY=inner >= tile.inner,
         PRECISION=precision,
         GELU=gelu,
-        RELU=relu,
         num_warps=tile.warps,
         num_stages=tile.stages,
     )

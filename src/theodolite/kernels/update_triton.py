@@ -51,27 +51,16 @@ def move_entries(
     parameter_ptr = tl.load(at).to(tl.pointer_type(tl.float32)) + where
     mean_ptr = tl.load(at + 1).to(tl.pointer_type(tl.float32)) + where
     square_ptr = tl.load(at + 2).to(tl.pointer_type(tl.float32)) + where
-    parameter, mean, square = moved(
-        tl.load(parameter_ptr, mask=there, other=0.0),
-        tl.load(mean_ptr, mask=there, other=0.0),
-        tl.load(square_ptr, mask=there, other=0.0),
-        gradient, first, root, lr, decay, epsilon, BETA1, BETA2, EARLY,
-    )  # fmt: skip
-    tl.store(parameter_ptr, parameter, mask=there)
-    tl.store(mean_ptr, mean, mask=there)
-    tl.store(square_ptr, square, mask=there)
-
-
-@triton.jit
-def moved(
-    parameter, mean, square, gradient, first, root, lr, decay, epsilon,
-    BETA1: tl.constexpr, BETA2: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """Parameter and moments one step on along their gradient."""
+    parameter = tl.load(parameter_ptr, mask=there, other=0.0)
+    mean = tl.load(mean_ptr, mask=there, other=0.0)
+    square = tl.load(square_ptr, mask=there, other=0.0)
     mean += (gradient - mean) * (1.0 - BETA1)
     square = square * BETA2 + gradient * gradient * (1.0 - BETA2)
     if EARLY:
         below, step = tl.sqrt_rn(square) + epsilon, lr * first / root
     else:
         below, step = tl.sqrt_rn(square) * root + epsilon, lr * first
-    return parameter * (1.0 - lr * decay) - step * tl.div_rn(mean, below), mean, square
+    parameter = parameter * (1.0 - lr * decay) - step * tl.div_rn(mean, below)
+    tl.store(parameter_ptr, parameter, mask=there)
+    tl.store(mean_ptr, mean, mask=there)
+    tl.store(square_ptr, square, mask=there)

@@ -64,7 +64,7 @@ class CompileChoice:
         if not batching.batched or not steps or not left:
             return batching
         if program.kernels is not None and program.kernels.taken:
-            self._earning.said = "not compiled: kernels of ours take the whole step"
+            self._earning.said = "not compiled: one kernel takes the whole step"
             return replace(batching, compiled=False)
         if self._awaited:
             return self._awaiting(batching, step)

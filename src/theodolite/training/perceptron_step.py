@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from theodolite.kernels.launch import precision
 from theodolite.kernels.perceptron import Layer, Moving, PerceptronDescent
 from theodolite.kernels.update import Adam
-from theodolite.kernels.wide_perceptron import WidePerceptronDescent
 from theodolite.nets.mlp import MLP
 from theodolite.tasks.contract import Batch
 from theodolite.training.cuda_graphs import Tensors
@@ -37,7 +36,7 @@ class PerceptronSteps:
 
     def __init__(self, members: Members, optimiser: Optimiser, layers: list[str], one_hot: Tensor | None) -> None:
         self._members, self._optimiser, self._layers, self._one_hot = members, optimiser, layers, one_hot
-        self._descents = self._of([optimiser.parameters, *optimiser.moments])
+        self._descent = self._of([optimiser.parameters, *optimiser.moments])
         self._agrees: bool | None = None
         self.taken = False
 
@@ -53,24 +52,22 @@ class PerceptronSteps:
     def run(self, batch: Tensors, start: int, stop: int, number: Tensor) -> bool:
         """Members [start, stop) one step on, and `number` with them; False if that is left to the caller."""
         inputs = self._members.pairing.feed(batch[0], self._one_hot)
-        descent = next((each for each in self._descents if each.takes(inputs)), None)
-        if self._agrees is False or descent is None:
+        if self._agrees is False or not self._descent.takes(inputs):
             return False
         if self._agrees is None and not self._try((inputs, *batch[1:3]), start, number):
             return False
         assert stop - start == len(inputs)
-        descent.step(start, inputs, batch[1], batch[2], number, self._optimiser.lrs, self._optimiser.decays)
+        self._descent.step(start, inputs, batch[1], batch[2], number, self._optimiser.lrs, self._optimiser.decays)
         self.taken = True
         return True
 
-    def _of(self, places: Sequence[Mapping[str, Tensor]]) -> tuple[PerceptronDescent, WidePerceptronDescent]:
-        """Of weights and their moments, for narrow nets and for wide ones."""
+    def _of(self, places: Sequence[Mapping[str, Tensor]]) -> PerceptronDescent:
+        """Of weights and their moments."""
         rule = self._optimiser.rule
         moving = lambda name: Moving(*(own[name] for own in places))
         layers = [Layer(moving(f"{name}.weight"), moving(f"{name}.bias")) for name in self._layers]
         adam = Adam(rule.betas, rule.epsilon, rule.early_epsilon, rule.clip)
-        loss = self._members.pairing.task.spec.loss
-        return PerceptronDescent(adam, layers, loss), WidePerceptronDescent(adam, layers, loss)
+        return PerceptronDescent(adam, layers, self._members.pairing.task.spec.loss)
 
     def _try(self, batch: Tensors, start: int, number: Tensor) -> bool:
         """One step of a few members by the kernel and by plain operations, both on copies."""
@@ -79,9 +76,7 @@ class PerceptronSteps:
         ours, theirs = ([{n: t.detach()[own].clone() for n, t in each.items()} for each in kept] for _ in range(2))
         part = Batch(*(t[: own.stop - start] for t in batch))
         lrs, decays = self._optimiser.lrs[own].clone(), self._optimiser.decays[own].clone()
-        ways = self._of(ours)
-        chosen = next(each for each in ways if each.takes(part.inputs))
-        chosen.step(0, part.inputs, part.targets, part.mask, number.clone(), lrs, decays)
+        self._of(ours).step(0, part.inputs, part.targets, part.mask, number.clone(), lrs, decays)
         self._plainly(theirs, part, number, lrs, decays)
         apart = _APART[precision()]
         moments = max(_difference(*pair) for k in (1, 2) for pair in _pairs(ours[k], theirs[k]))
