@@ -80,7 +80,7 @@ class PerceptronSteps:
         self._plainly(theirs, part, number, lrs, decays)
         apart = _APART[precision()]
         moments = max(_difference(*pair) for k in (1, 2) for pair in _pairs(ours[k], theirs[k]))
-        moves = max(_moved_otherwise(n, ours, theirs, {n: t[own] for n, t in kept[0].items()}) for n in kept[0])
+        moves = max(moved_otherwise(n, ours, theirs, {n: t[own] for n, t in kept[0].items()}) for n in kept[0])
         self._agrees = moments <= apart and moves <= _SHARE
         if not self._agrees:
             logger.warning(
@@ -112,7 +112,7 @@ def _pairs(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> list[tup
     return [(ours[name].detach(), theirs[name].detach()) for name in ours]
 
 
-def _moved_otherwise(
+def moved_otherwise(
     name: str,
     ours: Sequence[Mapping[str, Tensor]],
     theirs: Sequence[Mapping[str, Tensor]],
