@@ -12,7 +12,8 @@ from theodolite.structure.additive import fit_additive
 from theodolite.structure.boosting import boosted, fold_trees
 from theodolite.structure.fit.effort import EFFORTS
 from theodolite.structure.fit.fitting import Fitted, fit
-from theodolite.structure.stacking import _products, stacked
+from theodolite.structure.fold_errors import error_products
+from theodolite.structure.stacking import stacked
 
 DENSE = CompositionalGraph.dense(("a", "b", "c"))
 WRONG = CompositionalGraph(("a", "b", "c"), (Node("y", ("c",)),))
@@ -66,7 +67,7 @@ def test_the_error_of_a_mean_over_folds_is_that_on_new_rows() -> None:
         y = smooth(x)
         dense = network(DENSE, x, y)
         new = error(dense, smooth) * smooth(rows(9, 2000)).var()
-        told.append(_products({"dense": dense}, x, y, True)[:, 0, 0].mean() / new)
+        told.append(error_products({"dense": dense}, x, y)[:, 0, 0].mean() / new)
         seemed.append(dense.validation_error * y.var() / new)
     assert np.mean(seemed) > 1.25
     assert np.mean(told) == pytest.approx(1.0, abs=0.2)
