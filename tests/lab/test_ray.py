@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -60,6 +61,7 @@ def test_a_cluster_gives_the_rows_of_this_machine_also_when_one_of_its_nodes_is_
     saved: dict[str, int] = {}
     killed: list[bool] = []
     resumed: list[tuple[str, int]] = []
+    after = threading.Thread(target=_let_go_once_told, args=(tmp_path / "ray", tmp_path / "go"))
 
     def kill(group: Group, news: Update) -> None:
         if killed and news.number == 0:
@@ -69,11 +71,12 @@ def test_a_cluster_gives_the_rows_of_this_machine_also_when_one_of_its_nodes_is_
         if len(saved) == 2 and not killed:  # one on each node: told while they run, not at their end
             killed.append(True)
             nodes.remove_node(worker, allow_graceful=False)
-            (tmp_path / "go").touch()
+            after.start()
 
     at = Cluster(address=nodes.address)
     found = learn(**run, out=tmp_path / "ray", engine="ray", cluster=at, listener=Listener(update=kill))
     assert killed
+    after.join()
     assert not found.failures
     expected = rows_of(run, tmp_path / "here")
     assert keyed(found.rows) == expected
@@ -91,6 +94,15 @@ def test_a_cluster_gives_the_rows_of_this_machine_also_when_one_of_its_nodes_is_
     [(group, step)] = resumed
     assert step > saved[group] > 0, "it began again"
     assert checkpoints(tmp_path / "ray") == []
+
+
+def _let_go_once_told(folder: Path, gate: Path, longest: float = 60.0) -> None:
+    """Opens the gate when the death is written down: a process outlives its node for a moment and could still end."""
+    limit = time.monotonic() + longest
+    with Store(folder, must_exist=True) as store:
+        while not store.failures() and time.monotonic() < limit:
+            time.sleep(0.05)
+    gate.touch()
 
 
 def test_a_ray_of_its_own_is_started_and_gone_afterwards_and_a_bad_net_is_told_at_once(tmp_path, monkeypatch):
