@@ -3,17 +3,24 @@ the heads, the width of attention, or another architecture, and what does a dept
 
     python benchmarks/scale_text.py --out text
     python benchmarks/scale_beside.py --device cuda --store beside --out beside.json [--parts heads-1,lstm,clock]
+    python benchmarks/scale_beside.py --device cuda --store study --out rates.json --parts rates-2M,rates-10M
     python benchmarks/scale_beside.py --join one.json other.json --out beside.json
 
-Every part but the clock is `scale` at one size, 120k parameters, as the study has it there: 16M bytes read, batches of
-32 windows of 128 symbols, four seeds (from 4000 on, none of the study's), depths 1 to 8, rates over the width: 0.1 for
-decoders, which the study found best or within its noise at most depths, the better of 0.1 and 0.2 for other nets (whose
-sizes are equal within 5 %, their width alone being there to come near by). What is finished in the store is not trained
-again. `--join` puts results of several runs into one.
+Every part but the clock and the rates is `scale` at one size, 120k parameters, as the study has it there: 16M bytes
+read, batches of 32 windows of 128 symbols, four seeds (from 4000 on, none of the study's), depths 1 to 8, rates over
+the width: 0.1 for decoders, which the study found best or within its noise at most depths, the better of 0.1 and 0.2
+for other nets (whose sizes are equal within 5 %, their width alone being there to come near by). All of them are
+trained side by side, those named first first; what is finished in the store is not trained again, and with `--kept`
+nothing is trained. `--join` puts results of several runs into one.
+
+The rates ask whether the study's rule for them, 0.1 over the width where it tried no other, cost it its result: the
+same seeds and tokens at half of that rate (in a copy of the study's store, whose rows are taken up), and depth 48,
+which the study lacks, at both; every shape then has the better of two.
 
 Fixed before the run: a part's best depth has *moved* from the decoder's on bytes if the 95 % intervals of both over
-resampled seeds have no depth in common, the decoder's being taken over the depths of the part alone; that is said of
-no part otherwise.
+resampled seeds have no depth in common, the decoder's being the study's over the depths of the part alone; that is
+said of no part otherwise. The rule for rates has cost the study its result at a size where the best depth has moved so.
+T9 is decided by its own rule and not by this.
 
 The clock times a step of every shape of the study alone on the device, four members at once; joined, it reads from the
 study's curves how long each shape needs to the loss that the slowest learner of its size reaches.
@@ -23,19 +30,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from theodolite.claims.tensors.t9_regimes import SEEDS, SIZES
+from theodolite.bench.plan import TrainingPlan
+from theodolite.claims.tensors.t9_regimes import SEEDS, SIZES, options
+from theodolite.lab.campaign import Listener
 from theodolite.lab.condition import condition
 from theodolite.lab.running import Running
+from theodolite.lab.work import Context
 from theodolite.measurement import seed_of
 from theodolite.scaling.experiment import Experiment
 from theodolite.scaling.scale import scale
+from theodolite.scaling.shapes import WITHIN, shapes_of
 from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.tasks import make_task
 from theodolite.tasks.text import Text
@@ -48,49 +61,113 @@ from timing import hardware
 RESULTS = Path(__file__).parent / "results"
 SIZE, FIRST, BYTES, BATCH, CONTEXT, ROWS, RESAMPLES = 120_000, 4000, 16_000_000, 32, 128, 512, 2000
 DEPTHS = (1, 2, 3, 4, 6, 8)
+DEEPEST = 48
 LIKE: Mapping[str, Any] = {"rates": (0.1, 0.2), "within": 0.05}
+RATES = {f"rates-{size.parameters // 1_000_000}M": size for size in SIZES if len(size.rates) == 1}
 PARTS: Mapping[str, Mapping[str, Any]] = {
-    "heads-1": {"shape": {"heads": 1}},
+    "lstm": {"net": "lstm", **LIKE},
+    **{net: {"net": net, "shape": {"heads": 2}, **LIKE} for net in ("delta-net", "state-space", "linear-transformer")},
     "vocabulary-1024": {"vocabulary": 1024},
     "vocabulary-4096": {"vocabulary": 4096},
     "rank-8": {"shape": {"rank": 8}},
-    "lstm": {"net": "lstm", **LIKE},
-    **{net: {"net": net, "shape": {"heads": 2}, **LIKE} for net in ("linear-transformer", "delta-net", "state-space")},
-    "heads-4": {"shape": {"heads": 4}},
-    "attention-half": {"shape": {"head_width": 8}},
     "attention-double": {"shape": {"head_width": 32}},
+    "attention-half": {"shape": {"head_width": 8}},
     "rank-2": {"shape": {"rank": 2}},
+    "heads-4": {"shape": {"heads": 4}},
+    "heads-1": {"shape": {"heads": 1}},
+    **{
+        name: {
+            **{"size": size.parameters, "depths": (*size.depths, DEEPEST), "rates": (0.05, *size.rates)},
+            **{"first": options(size)["seed"], "bytes": size.tokens},
+        }
+        for name, size in RATES.items()
+    },
 }
 SECONDS = 0.3  # a shape's steps are timed for
 
 
-def part(name: str, text: str, running: Running, precision: str) -> dict[str, Any]:
-    given = {"rates": (0.1,), **PARTS[name]}
+def experiment(name: str, text: str, precision: str) -> Experiment:
+    given = {"size": SIZE, "depths": DEPTHS, "rates": (0.1,), "first": FIRST, "bytes": BYTES, **PARTS[name]}
     task = make_task("text", {"corpus": text, "vocabulary": given.get("vocabulary", 256), "context": CONTEXT})
     assert isinstance(task, Text)
-    found = scale(
-        text,
-        sizes=[SIZE],
-        depths=DEPTHS,
-        seeds=SEEDS,
-        seed=FIRST,
+    return Experiment(
+        given.get("net", "decoder"),
+        task,
+        [given["size"]],
+        given["depths"],
+        range(given["first"], given["first"] + SEEDS),
+        given["rates"],
+        given["bytes"] / task.symbols.bytes_per_symbol / given["size"],
+        BATCH,
+        ROWS,
+        precision,
+        given.get("shape", {}),
+        given.get("within", WITHIN),
         per_width=True,
-        tokens=BYTES / task.symbols.bytes_per_symbol / SIZE,
-        context=CONTEXT,
-        batch=BATCH,
-        rows=ROWS,
-        precision=precision,
-        running=running,
-        **given,
     )
-    low, high = decoders(tuple(point.shape.depth for point in found.valleys[0].points))
+
+
+def train(experiments: Mapping[str, Experiment], running: Running) -> None:
+    """All of them side by side, each from its deepest networks on, which take longest."""
+    plans = [replace(one, depths=[depth]).plan().training for one in experiments.values() for depth in _deep(one)]
+    whole = sum(plans, TrainingPlan())
+    with running.open() as store:
+        context = Context(checkpoints=store.checkpoints.resolve(), locations=whole.locations)
+        outcome = running.run(whole.cells, store, context, listener=Listener(watch=_Told()))
+    for failure in outcome.failures:
+        print(f"{len(failure.cells)} cells: {failure.sentence}", flush=True)
+
+
+def _deep(one: Experiment) -> list[int]:
+    shapes, _ = shapes_of(one.net, one.sizes[0], one.depths, one.shape, one.within)
+    return sorted((shape.depth for shape in shapes), reverse=True)
+
+
+class _Told:
+    """A line every quarter of a minute."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    def __call__(self, done: float, total: float, label: str) -> None:
+        if (now := time.monotonic()) - self._last > 15:
+            self._last = now
+            print(f"{done / total:.1%} {label}", flush=True)
+
+
+def part(name: str, one: Experiment, running: Running) -> dict[str, Any] | None:
+    """None where the store lacks some of it."""
+    with running.open() as store:
+        cells = one.plan().cells
+        if len(store.finished(cell.key for cell in cells)) < len(cells):
+            return None
+    found = scale(
+        one.task.corpus,
+        one.net,
+        sizes=one.sizes,
+        depths=one.depths,
+        seeds=SEEDS,
+        seed=one.seeds[0],
+        rates=one.rates,
+        per_width=one.per_width,
+        tokens=one.tokens,
+        vocabulary=one.task.vocabulary,
+        context=one.task.context,
+        batch=one.batch,
+        rows=one.rows,
+        precision=one.precision,
+        shape=one.shape,
+        within=one.within,
+        running=running,
+    )
+    low, high = decoders(one.sizes[0], tuple(point.shape.depth for point in found.valleys[0].points))
     ours = found.valleys[0].interval
     return {**found.to_json(), "decoder_on_bytes": [low, high], "moved": ours[0] > high or ours[1] < low}
 
 
-def decoders(depths: tuple[int, ...]) -> tuple[int, int]:
+def decoders(size: int, depths: tuple[int, ...]) -> tuple[int, int]:
     """The interval of the study's best depth among these."""
-    points = next(size["points"] for size in newest()["sizes"] if size["size"] == SIZE)
+    points = next(studied["points"] for studied in newest()["sizes"] if studied["size"] == size)
     own = [point for point in points if point["depth"] in depths]
     generator = np.random.default_rng(seed_of(["decoders beside", list(depths)]))
     means = np.stack([resampled_means(point["seeds"], generator, RESAMPLES) for point in own])
@@ -140,29 +217,38 @@ def main() -> None:
     parser.add_argument("--text", default="text")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--store", type=Path, default=Path("beside"))
-    parser.add_argument("--parts", default=",".join([*PARTS, "clock"]))
+    parser.add_argument("--parts", default=",".join([*(name for name in PARTS if name not in RATES), "clock"]))
+    parser.add_argument("--workers", type=int, default=12, help="groups of networks side by side on a GPU")
+    parser.add_argument("--precision", default="tf32")
+    parser.add_argument("--kept", action="store_true", help="train nothing")
     parser.add_argument("--join", type=Path, nargs="+", help="results to put into one")
     parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
-    if options.join:
+    chosen = parser.parse_args()
+    if chosen.join:
         joined: dict[str, Any] = {}
-        for path in options.join:
+        for path in chosen.join:
             joined |= json.loads(path.read_text(encoding="utf-8"))
         if "clock" in joined:
             joined["clock"] = at_equal_loss(joined["clock"])
-        options.out.write_text(json.dumps(joined, indent=1) + "\n", encoding="utf-8")
+        chosen.out.write_text(json.dumps(joined, indent=1) + "\n", encoding="utf-8")
         return
-    device, on_gpu = torch.device(options.device), options.device.startswith("cuda")
-    precision = "tf32" if on_gpu else "float32"
-    engine: dict[str, Any] = {"engine": "streams", "workers": 4} if on_gpu else {}
-    running = Running(options.device, options.store, compile="never", **engine)
+    engine: dict[str, Any] = {}
+    if chosen.device.startswith("cuda"):
+        engine = {"engine": "streams", "workers": chosen.workers, "chunk": SEEDS * len(LIKE["rates"])}
+    running = Running(chosen.device, chosen.store, compile="never", **engine)
+    names = chosen.parts.split(",")
+    experiments = {name: experiment(name, chosen.text, chosen.precision) for name in names if name != "clock"}
+    if experiments and not chosen.kept:
+        train(experiments, running)
+    device = torch.device(chosen.device)
     found: dict[str, Any] = {"hardware": hardware(device), "study": {"sizes": [size.parameters for size in SIZES]}}
-    for name in options.parts.split(","):
-        found[name] = (
-            clock(options.text, device, precision) if name == "clock" else part(name, options.text, running, precision)
-        )
-        options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        print(name, *([] if name == "clock" else [found[name]["sizes"][0]["best"], found[name]["moved"]]))
+    for name, one in experiments.items():
+        measured = part(name, one, running)
+        print(name, "is not finished" if measured is None else (measured["sizes"][0]["best"], measured["moved"]))
+        found |= {} if measured is None else {name: measured}
+    if "clock" in names:
+        found["clock"] = clock(chosen.text, device, chosen.precision)
+    chosen.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
