@@ -51,8 +51,13 @@ def judge(claim: Claim, rows: Sequence[Row], further: Sequence[Row] | None = Non
         "cells": len(rows),
         "seconds": round(sum(row.facts.get("seconds", 0.0) for row in rows), 3),
         "finished": max((row.facts["finished"] for row in rows if "finished" in row.facts), default=None),
-        "devices": sorted({str(row.facts["device"]) for row in rows if "device" in row.facts}),
+        "devices": sorted({device for row in rows for device in _devices(row)}),
     }
+
+
+def _devices(row: Row) -> Sequence[str]:
+    """Where it was measured; a measure that reads what was trained elsewhere says where that was."""
+    return row.result.get("devices") or [str(row.facts["device"])] if "device" in row.facts else []
 
 
 def _refused(claim: Claim, rows: Sequence[Row], hash: str, record: Record | None) -> str | None:

@@ -24,4 +24,9 @@ def measure_depth_against_width(config: Mapping[str, Any], device: str) -> dict[
         raise BadInput(f"the text '{text}' is {found.about['digest']} and not {digest}: gather that one")
     if found.failures:
         raise BadInput(f"networks of {size:,} parameters failed: {found.failures[0].sentence}")
-    return {**found.valleys[0].to_json(), "left_out": list(found.left_out), "about": dict(found.about)}
+    return {
+        **found.valleys[0].to_json(),
+        "left_out": list(found.left_out),
+        "about": dict(found.about),
+        "devices": found.about["devices"],
+    }

@@ -173,5 +173,6 @@ def scale(
             "batch": batch,
             "precision": precision,
             "operations": planned.operations(),
+            "devices": sorted({str(row.facts["device"]) for row in outcome.rows.values() if "device" in row.facts}),
         },
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from theodolite.claims.contract import claims
+from theodolite.claims.judge import judge
 from theodolite.claims.tensors.t9_regimes import SIZES
 from theodolite.lab.cell import Cell, Row
 
@@ -55,3 +57,9 @@ def test_an_order_that_still_moves_decides_nothing():
 
 def test_every_shape_is_as_wide_as_the_rule_says():
     assert all(math.sqrt(size.parameters / (12 * depth)) >= 16 for size in SIZES for depth in size.depths)
+
+
+def test_a_verdict_names_the_device_that_trained_and_not_the_one_that_read():
+    rows = [replace(row, result={**row.result, "devices": ["NVIDIA H200"]}) for row in study(lambda size: 3)]
+    rows = [replace(row, facts={"device": "cpu"}) for row in rows]
+    assert judge(claims["T9"], rows, further=[])["devices"] == ["NVIDIA H200"]
