@@ -146,6 +146,14 @@ def test_text_that_cannot_be_used_is_told_in_a_sentence(tmp_path, content, field
         make_task("text", {"corpus": str(path), **fields})
 
 
+def test_the_file_of_a_folder_that_is_not_utf8_is_named(tmp_path):
+    for place, encoding in enumerate(["utf-8", "latin-1", "utf-8"]):
+        text = "".join(map(document, range(30)))
+        (tmp_path / f"{place}.txt").write_bytes(text.encode(encoding))
+    with pytest.raises(BadInput, match=r"1\.txt' is not UTF-8 \(byte \d+\): use --vocabulary 256"):
+        make_task("text", {"corpus": str(tmp_path), "vocabulary": 300, "context": 8})
+
+
 def test_a_place_that_is_not_there(tmp_path):
     with pytest.raises(BadInput, match="there is no file or folder"):
         make_task("text", {"corpus": str(tmp_path / "none")})
