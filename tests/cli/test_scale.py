@@ -46,8 +46,11 @@ def test_the_command_prints_a_table_and_writes_a_page(text, tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "Best depth" in shown.output
     assert "left out: size 2,000: depth 48 is too deep" in " ".join(shown.output.split())
+    assert "all of them are finished" not in shown.output
+    assert "report.html" in shown.output
     assert "The valley of every size" in (out / "report.html").read_text(encoding="utf-8")
     told = CliRunner().invoke(app, ["scale", str(text), *options, "--json"])
+    assert "all of them are finished" in told.stderr
     document = json.loads(told.stdout)
     assert document["reused"] == 4
     assert document["sizes"][0]["points"][0]["shape"]["depth"] == 1

@@ -491,3 +491,15 @@ def test_what_a_retry_starts_from_is_the_last_checkpoint(tmp_path, alone):
     assert len(found.rows) == 0
     assert open_groups(tmp_path / "hopeless") == []
     assert not found.failures[0].expected
+
+
+def test_steps_that_were_to_be_compiled_and_run_one_by_one_are_said_with_the_reason(tmp_path, caplog):
+    peeking = net_file(tmp_path, "x = x if x.sum().item() > 0 else 2 * x")
+    run = {**MLP, "net": peeking, "lr": 1e-6, "steps": 20, "chunk": None, "compile": "always"}
+    found = learn(**run, out=tmp_path / "tried")
+    assert ".item()" in caplog.text
+    assert caplog.text.count("are not compiled: its members run one by one") == 1
+    assert [row["status"] for row in found.rows] == ["unsolved"] * 2
+    caplog.clear()
+    learn(**{**run, "chunk": 1}, out=tmp_path / "asked")
+    assert "since --chunk 1 asks for that" in caplog.text

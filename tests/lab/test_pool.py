@@ -128,6 +128,18 @@ def test_a_worker_serves_many_groups_and_one_that_died_idle_is_noticed(tmp_path)
     assert gone(worker)
 
 
+def test_a_worker_without_work_goes_by_itself(tmp_path):
+    """One that is terminated leaves semaphores behind, and Python's warning of them as the last line of a command."""
+    group, context = group_of({**MLP, "steps": 20}, tmp_path)
+    engine = Pool(1, 1)
+    engine.submit(group, context)
+    while engine.free == 0:
+        engine.poll(0.05)
+    (worker,) = engine._pool
+    engine.stop()
+    assert worker.process.exitcode == 0
+
+
 def test_a_worker_that_does_not_answer_is_ended_and_one_that_raises_is_not(tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "_PATIENCE", 1.0)
     net = net_file(tmp_path, SLEEPS)

@@ -59,6 +59,10 @@ def test_seeds_far_apart_are_told():
 def test_one_seed_decides_nothing():
     found = valley([point(1000, 1, [2.5]), point(1000, 2, [2.0])])
     assert (found.best, found.worse, found.enough) == (2, (), 1)
+    assert said(found) == (
+        "Depth 2 has the least loss. One seed cannot tell depths from chance: train two or more. "
+        "The worst shape has 25.0 % more loss than the best."
+    )
 
 
 def test_resamples_take_each_shape_s_own_seeds():

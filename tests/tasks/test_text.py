@@ -130,7 +130,11 @@ def test_a_network_learns_from_it_and_its_loss_is_in_its_row(folder):
         (b"a b c d e f g\n" * 70 + b"h i j k l m n\n" * 70, {"context": 4096}, "too short for a context of 4096"),
         ("".join(map(document, range(30))).encode("latin-1"), {"vocabulary": 300, "context": 8}, "is not UTF-8"),
         ("".join(map(document, range(30))).encode(), {"vocabulary": 9000, "context": 8}, "supports a vocabulary of"),
-        (b"some words\n" * 900, {"vocabulary": 200}, "vocabulary=200 is too small"),
+        (
+            b"some words\n" * 900,
+            {"vocabulary": 200},
+            "vocabulary=200 is too small .* use 256 for bytes, or 258 or more",
+        ),
         (b"some words\n" * 900, {"context": 1}, "context=1 is too small"),
         (b"some words\n" * 900, {"digest": "0123"}, "has changed"),
     ],
@@ -140,6 +144,14 @@ def test_text_that_cannot_be_used_is_told_in_a_sentence(tmp_path, content, field
     path.write_bytes(content)
     with pytest.raises(BadInput, match=sentence):
         make_task("text", {"corpus": str(path), **fields})
+
+
+def test_the_file_of_a_folder_that_is_not_utf8_is_named(tmp_path):
+    for place, encoding in enumerate(["utf-8", "latin-1", "utf-8"]):
+        text = "".join(map(document, range(30)))
+        (tmp_path / f"{place}.txt").write_bytes(text.encode(encoding))
+    with pytest.raises(BadInput, match=r"1\.txt' is not UTF-8 \(byte \d+\): use --vocabulary 256"):
+        make_task("text", {"corpus": str(tmp_path), "vocabulary": 300, "context": 8})
 
 
 def test_a_place_that_is_not_there(tmp_path):

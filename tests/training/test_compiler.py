@@ -28,6 +28,7 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="inductor ne
 def folder(tmp_path, monkeypatch, inductor):
     monkeypatch.setenv("THEODOLITE_CACHE", str(tmp_path))
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(inductor))
+    compiler._say_once.cache_clear()
     return tmp_path
 
 
@@ -130,9 +131,34 @@ def test_where_reordering_loops_fails_it_compiles_without(folder, monkeypatch):
     assert x.tolist() == [2, 2, 2]
 
 
-def test_a_missing_compiler_is_said_and_training_goes_on(folder, monkeypatch, caplog):
+def by_the_system():
+    return FileNotFoundError(2, "No such file or directory", "g++")
+
+
+def by_torch():
+    """Torch's own error around the cause, which it does not name as one."""
+    from torch._inductor.exc import InductorError, InvalidCxxCompiler
+
+    return InductorError(InvalidCxxCompiler(), None)
+
+
+def test_a_program_that_torch_cannot_keep_is_said_once_and_no_folder_is_blamed(folder, monkeypatch, caplog):
+    class Unkept:
+        def save(self, **_):
+            raise RuntimeError("no artifact to save")
+
+    with caplog.at_level(logging.WARNING):
+        for name in ("a", "b"):
+            compiler._write(folder / "steps" / name, Unkept())
+    assert caplog.text.count("torch cannot keep") == 1
+    assert "THEODOLITE_CACHE" not in caplog.text
+    assert not list((folder / "steps").iterdir())
+
+
+@pytest.mark.parametrize("raised", [by_the_system, by_torch])
+def test_a_missing_compiler_is_said_and_training_goes_on(folder, monkeypatch, caplog, raised):
     def missing(*_, **__):
-        raise FileNotFoundError(2, "No such file or directory", "g++")
+        raise raised()
 
     monkeypatch.setattr(torch._inductor, "standalone_compile", missing)
     pairing = pair("mlp", make_task("majority", {"bits": 3}), {"width": 4})

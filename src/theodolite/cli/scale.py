@@ -66,6 +66,8 @@ def scale(
     Losses are bits a byte on documents that are held out. Everything finished is kept under --out: the same command
     again goes on where it was; more sizes, depths or seeds join what is there.
     """
+    from rich.text import Text
+
     from theodolite.cli.views.scale import page, print_scaling
     from theodolite.files import OutputFolder, refuse_foreign
     from theodolite.lab.campaign import Listener
@@ -81,9 +83,10 @@ def scale(
         shapes = {(s.size, s.depth) for s in planned.shapes.values()}
         each = seconds / (workers or 1)
         about = f"{each / 60:.0f} minutes" if each > 90 else "a minute or less"
+        time = f"{about} of training by a short trial here, without evaluation and compiling"
         errors.print(
             f"{len(planned.cells)} networks of {len(shapes)} shapes, {planned.operations():.1e} operations in all; "
-            f"{about} of training by a short trial here, without evaluation and compiling",
+            + (time if seconds else "all of them are finished"),
             style="dim",
             soft_wrap=True,
         )
@@ -116,6 +119,8 @@ def scale(
         print_json(found.to_json())
     else:
         print_scaling(console, found)
+        if found.valleys:
+            console.print(Text(f"report: {out / 'report.html'}", overflow="fold"))
     if found.failures:
         failed = sum(len(f.cells) for f in found.failures)
         raise CellsFailed(

@@ -79,5 +79,7 @@ class Running:
 
 def check_kept(out: str | Path | None) -> None:
     """Of a command that only reads what an earlier one finished."""
-    if out is None or not Path(out).is_dir():
+    if out is None:
         raise BadInput("what is kept lies in the folder of an earlier run: name it with --out")
+    if not Path(out).is_dir():
+        raise BadInput(f"there is no folder '{out}': what is kept lies in that of an earlier run, name it with --out")

@@ -165,6 +165,9 @@ def _train(group: Group, context: Context, stopping: Callable[[], bool]) -> Iter
     compiling = check_compiling(group.settings.get("compile", "auto"))
     if compiling == "auto" and device.type == "cpu":
         compiling = "never"  # a choice by the clock would cost rows that repeat bit for bit
+    if compiling == "always" and not batching.batched and schedule.steps:
+        why = _why_alone(group, context, trial)
+        logger.warning("the steps of '%s' are not compiled: its members run one by one, since %s", pairing.name, why)
     precision = check_precision(config.get("precision", "float32"), str(device))
     session = Session(pairing, specs, schedule, rule, batching, device, compiling, precision)
     if compiling == "auto" and session.compiling.lengths and batching.batched:
@@ -239,6 +242,14 @@ def _batching(
     with multiplying(precision, device):
         trial = try_sizes(pairing, rule, schedule.batch, members, device)
     return trial.choose(members, graphs), trial
+
+
+def _why_alone(group: Group, context: Context, trial: Trial | None) -> str:
+    """Why members are not batched, in words that end a sentence."""
+    if group.settings.get("chunk") is not None:
+        return "--chunk 1 asks for that"
+    known = Trial.from_json(dict(context.trial)) if trial is None and context.trial is not None else trial
+    return known.reason if known is not None and known.reason else "a short trial found that faster"
 
 
 def _row(one: Finished, cell: Cell, group: Group, context: Context, session: Session) -> Row:

@@ -13,13 +13,17 @@ def said(valley: Valley) -> str:
     """What the losses of one size say, in sentences."""
     low, high = valley.interval
     sure = f"{low}" if low == high else f"{low} to {high}"
-    parts = [f"Best depth {valley.best} (95 %: {sure})."]
+    several = all(len(p.bits) > 1 for p in valley.points)
+    parts = [f"Best depth {valley.best} (95 %: {sure})." if several else f"Depth {valley.best} has the least loss."]
     if len(valley.flat) > 1:
         parts.append(f"Depths {_listed(valley.flat)} are within {100 * FLAT:g} % of it.")
-    parts.append(
-        f"Significantly worse: {_listed(valley.worse)}." if valley.worse else "No depth is significantly worse."
-    )
-    if valley.enough < max(p.shape.depth for p in valley.points):
+    if not several:
+        parts.append("One seed cannot tell depths from chance: train two or more.")
+    elif valley.worse:
+        parts.append(f"Significantly worse: {_listed(valley.worse)}.")
+    else:
+        parts.append("No depth is significantly worse.")
+    if several and valley.enough < max(p.shape.depth for p in valley.points):
         parts.append(f"From depth {valley.enough} on, deeper does not help significantly.")
     parts.append(f"The worst shape has {100 * valley.spread:.1f} % more loss than the best.")
     if valley.unsteady:

@@ -36,8 +36,11 @@ class Text(Named):
 
     def __post_init__(self) -> None:
         check_at_least(self.name, 2, context=self.context)
-        if self.vocabulary != BYTES:
-            check_at_least(self.name, BYTES + 2, vocabulary=self.vocabulary)
+        if self.vocabulary != BYTES and self.vocabulary < BYTES + 2:
+            raise BadInput(
+                f"vocabulary={self.vocabulary} is too small for the task '{self.name}': use {BYTES} for bytes, or "
+                f"{BYTES + 2} or more for pieces of words"
+            )
         found = read_corpus(self.corpus).digest
         if self.digest not in ("", found):
             raise BadInput(f"the text '{self.corpus}' has changed ({found}, was {self.digest}): bring back the old one")

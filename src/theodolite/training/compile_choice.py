@@ -38,7 +38,11 @@ class CompileChoice:
         return self._earning.said
 
     def begin(self, batching: Batching) -> Batching:
-        return replace(batching, compiled=True) if self._earning.way == "always" and batching.batched else batching
+        if self._earning.way != "always":
+            return batching
+        if not batching.batched:
+            self._earning.said = "not compiled: members run one by one"
+        return replace(batching, compiled=batching.batched)
 
     def compile_by(self, ahead: Ahead) -> None:
         """Let other processes compile, if there are processors for them, and train on meanwhile."""

@@ -217,19 +217,25 @@ def _write(path: Path, program: Any) -> None:
             with suppress(OSError):
                 Path(name).unlink()
             raise
-    except Exception as error:
-        logger.warning(
-            "the compiled step cannot be kept in '%s' (%s): the next run compiles it again; set THEODOLITE_CACHE to "
-            "a folder that can be written to",
-            path.parent,
-            _reason(error),
+    except OSError as error:
+        _say_once(
+            f"the compiled step cannot be kept in '{path.parent}' ({_reason(error)}): the next run compiles it again; "
+            "set THEODOLITE_CACHE to a folder that can be written to"
         )
+    except Exception as error:
+        _say_once(f"the compiled step is one that torch cannot keep ({_reason(error)}): the next run compiles it again")
+
+
+@cache
+def _say_once(message: str) -> None:
+    """A step is compiled for every length, and all of them end alike."""
+    logger.warning("%s", message)
 
 
 def _reason(error: BaseException) -> str:
     """The innermost cause in one line: what it says, and where it was raised."""
-    while error.__cause__ is not None:
-        error = error.__cause__
+    while (inner := error.__cause__ or getattr(error, "inner_exception", None)) is not None:  # the latter: inductor's
+        error = inner
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     name = type(error).__name__
     if name == "InvalidCxxCompiler" or isinstance(error, FileNotFoundError):

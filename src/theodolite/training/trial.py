@@ -153,7 +153,9 @@ def agreement(pairing: Pairing, device: torch.device) -> tuple[bool, str | None]
         except Exception as error:
             if not batching.batched:
                 raise
-            reason = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+            # The first sentence says which operation; torch's advice after it is long.
+            said = [line.split(". ")[0] for line in str(error).strip().splitlines()[:1]]
+            reason = ": ".join([type(error).__name__, *said])
             return False, f"it cannot be batched ({reason})"
         after = program.members.parameters | program.members.buffers
         results.append({n: after[n].double() - t for n, t in before.items()})

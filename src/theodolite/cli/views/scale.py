@@ -21,7 +21,7 @@ _HEADERS = ("depth", "width", "parameters", "bits a byte", "95 % interval", "ove
 _TITLE = "Depth against width at equal size"
 _NOTE = (
     "Bits a byte on documents held out, the mean over seeds at each shape's best rate; the interval is Student's. "
-    "* marks a rate at the end of those tried: a better one may lie beyond. Best depths resample the seeds; "
+    "* marks a rate at the end of three or more tried: a better one may lie beyond. Best depths resample the seeds; "
     "comparisons are Welch's with Holm's correction over all pairs of a size."
 )
 

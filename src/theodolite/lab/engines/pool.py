@@ -199,6 +199,8 @@ class Pool:
 
     def _end(self, worker: _Worker) -> None:
         worker.pipe.close()
+        if worker.group is None:
+            worker.process.join(2.0)  # its own way out: one that is terminated leaves semaphores and a warning of them
         worker.process.terminate()
         worker.process.join(2.0)
         if worker.process.is_alive():

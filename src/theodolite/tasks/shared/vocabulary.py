@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from theodolite.errors import BadInput
-from theodolite.tasks.shared.corpus import Corpus, read_corpus
+from theodolite.tasks.shared.corpus import Corpus, files_of, read_corpus
 
 BYTES = 256
 _END = "\0"  # after every document: no text holds it
@@ -82,6 +82,15 @@ class _Pieces:
             return [document.decode("utf-8") for document in documents]
         except UnicodeDecodeError as error:
             raise BadInput(
-                f"a document of '{self._where}' is not UTF-8 (byte {error.start}): use --vocabulary {BYTES}, which "
-                "reads bytes, or give UTF-8"
+                f"{_not_utf8(self._where)}: use --vocabulary {BYTES}, which reads bytes, or give UTF-8"
             ) from error
+
+
+def _not_utf8(where: str) -> str:
+    """Which file it is: documents are parts of files and have no name."""
+    for path in files_of(where):
+        try:
+            path.read_bytes().decode("utf-8")
+        except UnicodeDecodeError as error:
+            return f"'{path}' is not UTF-8 (byte {error.start})"
+    return f"a document of '{where}' is not UTF-8"
