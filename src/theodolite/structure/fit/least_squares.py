@@ -85,7 +85,7 @@ def least_squares(
         loss = (w * residuals**2).sum(1) + rho * (state**2).sum(1)
         left = torch.arange(len(state))  # the members that no damping has helped yet
         x, y = own_x(), own_y()
-        for number in range(TRIES):
+        for _ in range(TRIES):
             change = normal.solve(rho[left] + damping[left], rho[left, None] * state[left], left)
             tried = state[left] + change
             missed = values(net, tried, x if x.ndim == 2 else x[left]) - (y if y.ndim == 1 else y[left])
@@ -93,9 +93,7 @@ def least_squares(
             better = value < loss[left]
             helped = left[better]
             state[helped], residuals[helped] = tried[better], missed[better]
-            # what has just failed would fail again: only a first success asks for less
-            eased = damping[left] * torch.where(better, 1.0 if number else 0.2, 4.0)
-            damping[left] = eased.clamp(LEAST_DAMPING, MOST_DAMPING)
+            damping[left] = (damping[left] * torch.where(better, 0.2, 4.0)).clamp(LEAST_DAMPING, MOST_DAMPING)
             left = left[~better]
             if not len(left):
                 break
