@@ -152,14 +152,12 @@ def _perceptrons(block: Perceptrons, own: dict[str, Tensor], u: Tensor, slopes: 
     reads, bends = [u], []
     for layer in range(depth):
         said = _times(own[f"weights.{layer}"], reads[-1], own[f"biases.{layer}"])
-        if slopes:
-            with torch.enable_grad():
-                said = said.detach().requires_grad_()
-                bent = block.activation(said)
-            bends.append(torch.autograd.grad(bent, said, torch.ones_like(bent))[0])
-            reads.append(bent.detach())
-        else:
+        if not slopes:
             reads.append(block.activation(said))
+            continue
+        bent, bend = _bent(block.activation, said)
+        reads.append(bent)
+        bends.append(bend)
     straight = _times(own["linear"], u, own["bias"])
     out = _times(own["combine"], reads[-1], straight)
 
@@ -176,6 +174,17 @@ def _perceptrons(block: Perceptrons, own: dict[str, Tensor], u: Tensor, slopes: 
         return down + own["linear"].mT * slope
 
     return out, back
+
+
+def _bent(activation: Callable[[Tensor], Tensor], said: Tensor) -> tuple[Tensor, Tensor]:
+    """An activation and its slope."""
+    if isinstance(activation, nn.Tanh) or activation is torch.tanh:
+        bent = said.tanh()
+        return bent, 1 - bent**2
+    with torch.enable_grad():
+        said = said.detach().requires_grad_()
+        bent = activation(said)
+    return bent.detach(), torch.autograd.grad(bent, said, torch.ones_like(bent))[0]
 
 
 def _sums(_: Sums, own: dict[str, Tensor], u: Tensor, _slopes: bool) -> tuple[Tensor, Slopes]:

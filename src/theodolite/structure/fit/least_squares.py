@@ -7,6 +7,7 @@ graph are small, a few hundred parameters, which is where this reaches errors of
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ from theodolite.training.stacked import Stacked
 
 TRIES = 4  # dampings tried with one Jacobian before a new one is made
 LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e10
-EVERY = 2  # steps from one look at the evidence, which costs as much as a step, to the next
+FIRST_LOOK, EVERY, SELDOM = 4, 2, 8  # steps to looks at the evidence, each of which costs as much as a step;
+SETTLED = 1.25  # they become rarer while no ρ changes by more than this factor
+LEAST_BLOCK = 150  # rows of a matrix that is worth parting
 LEAST_PENALTY = 1e-9  # ρ; the evidence drives it to 0 where there is no noise
 
 
@@ -50,56 +53,65 @@ def least_squares(
     progress: Callable[[int, int], None] | None = None,
 ) -> Minimum:
     """`weights` are 1 on the rows a member learns from and 0 on those held out; the parameters kept are the best on the
-    held-out rows (the last where none are). `penalty` None: the evidence sets ρ. Members stop together, once none has
-    improved by `tolerance`, relatively, for `patience` steps, or at the time `until` (of `time.monotonic`).
+    held-out rows (the last where none are). `penalty` None: the evidence sets ρ. A member stops once it has not
+    improved by `tolerance`, relatively, for `patience` steps; all do at the time `until` (of `time.monotonic`).
     """
-    count = weights.sum(1)
     held = 1 - weights
     blind = held.sum(1) == 0  # nothing held out: the last parameters are kept
     judged = torch.where(blind[:, None], weights, held)
-    judged_count = judged.sum(1)
+    going = torch.arange(len(members))  # those that have not stopped, whose figures alone are below
+    best, w, scored = members.clone(), weights, judged
+    own_x = lambda: rows if rows.ndim == 2 else rows[going]
+    own_y = lambda: targets if targets.ndim == 1 else targets[going]
 
-    state = members.clone()
+    state, count = members.clone(), weights.sum(1)
     residuals = values(net, state, rows) - targets
-    damping = torch.ones_like(count)
+    damping, since = torch.ones_like(count), torch.zeros_like(count)
     rho = torch.full_like(count, 1e-2 if penalty is None else penalty)
-    best = state.clone()
-    lowest = (judged * residuals**2).sum(1) / judged_count
-    since, step = torch.zeros_like(count), 0
+    lowest = (scored * residuals**2).sum(1) / scored.sum(1)
     learnt = weights.argsort(dim=1, descending=True, stable=True)[:, : int(count.max())]
-    own_rows = rows[learnt] if rows.ndim == 2 else rows.gather(1, learnt[:, :, None].expand(-1, -1, rows.shape[2]))
-    own_weights = weights.gather(1, learnt)
-    table: Tensor | None = None
+    taught = rows[learnt] if rows.ndim == 2 else rows.gather(1, learnt[:, :, None].expand(-1, -1, rows.shape[2]))
+    step, table = 0, None
+    due, every = FIRST_LOOK, EVERY
 
     for step in range(1, steps + 1):
-        table = jacobian(net, state, own_rows, table)
-        normal = _Normal(table, residuals.gather(1, learnt), own_weights)
-        if penalty is None and step > 3 and step % EVERY == 0:
-            rho = _evidence(normal, rho, (weights * residuals**2).sum(1), (state**2).sum(1), count)
-        loss = (weights * residuals**2).sum(1) + rho * (state**2).sum(1)
+        table = jacobian(net, state, taught, table)
+        normal = _Normal(table, residuals.gather(1, learnt), w.gather(1, learnt))
+        if penalty is None and step == due:
+            found = _evidence(normal, rho, (w * residuals**2).sum(1), (state**2).sum(1), count)
+            settled = bool(((found / rho).log().abs() < math.log(SETTLED)).all())
+            rho, every = found, min(2 * every, SELDOM) if settled else EVERY
+            due = step + every
+        loss = (w * residuals**2).sum(1) + rho * (state**2).sum(1)
         left = torch.arange(len(state))  # the members that no damping has helped yet
+        x, y = own_x(), own_y()
         for _ in range(TRIES):
             change = normal.solve(rho[left] + damping[left], rho[left, None] * state[left], left)
             tried = state[left] + change
-            found = values(net, tried, rows if rows.ndim == 2 else rows[left]) - (
-                targets if targets.ndim == 1 else targets[left]
-            )
-            value = (weights[left] * found**2).sum(1) + rho[left] * (tried**2).sum(1)
+            missed = values(net, tried, x if x.ndim == 2 else x[left]) - (y if y.ndim == 1 else y[left])
+            value = (w[left] * missed**2).sum(1) + rho[left] * (tried**2).sum(1)
             better = value < loss[left]
             helped = left[better]
-            state[helped], residuals[helped] = tried[better], found[better]
+            state[helped], residuals[helped] = tried[better], missed[better]
             damping[left] = (damping[left] * torch.where(better, 0.2, 4.0)).clamp(LEAST_DAMPING, MOST_DAMPING)
             left = left[~better]
             if not len(left):
                 break
-        score = (judged * residuals**2).sum(1) / judged_count
+        score = (scored * residuals**2).sum(1) / scored.sum(1)
         since = torch.where(score < lowest * (1 - tolerance), 0, since + 1)
-        best = torch.where((blind | (score < lowest))[:, None], state, best)
+        best[going] = torch.where((blind[going] | (score < lowest))[:, None], state, best[going])
         lowest = torch.minimum(score, lowest)
         if progress is not None:
             progress(step, steps)
-        if bool((since >= patience).all()) or (until is not None and time.monotonic() > until):
+        on = since < patience
+        if not bool(on.any()) or (until is not None and time.monotonic() > until):
             break
+        if not bool(on.all()):
+            going, state, residuals, count, damping, since = (
+                t[on] for t in (going, state, residuals, count, damping, since)
+            )
+            rho, lowest, learnt, taught, w, scored = (t[on] for t in (rho, lowest, learnt, taught, w, scored))
+            table = table[: len(going)]
     last = values(net, best, rows) - targets
     mean = lambda w: (w * last**2).sum(1) / w.sum(1).clamp(min=1)
     return Minimum(best, mean(weights), mean(judged), step)
@@ -143,10 +155,25 @@ class _Normal:
 
 
 def _gram(several: Float[Tensor, "member row column"]) -> Float[Tensor, "member row row"]:
-    """A Aᵀ of every member. NumPy sees that both factors are one and does half the work."""
-    if several.device.type != "cpu":
+    """A Aᵀ of every member. With one thread NumPy, which sees that both factors are one, does half the work; with more,
+    its threads and torch's would wait for each other's cores, and torch makes it in blocks."""
+    if several.device.type == "cpu" and torch.get_num_threads() == 1:
+        return torch.from_numpy(np.stack([one @ one.T for one in several.detach().numpy()]))
+    return _in_blocks(several)
+
+
+def _in_blocks(several: Float[Tensor, "member row column"]) -> Float[Tensor, "member row row"]:
+    """A Aᵀ without the blocks above the diagonal, which are those below it."""
+    rows = several.shape[1]
+    if rows < LEAST_BLOCK:
         return several @ several.mT
-    return torch.from_numpy(np.stack([one @ one.T for one in several.detach().numpy()]))
+    half = rows // 2
+    found = several.new_empty(len(several), rows, rows)
+    found[:, :half, :half] = _in_blocks(several[:, :half])
+    found[:, half:, half:] = _in_blocks(several[:, half:])
+    below = several[:, half:] @ several[:, :half].mT
+    found[:, half:, :half], found[:, :half, half:] = below, below.mT
+    return found
 
 
 def _evidence(normal: _Normal, rho: Tensor, errors: Tensor, size: Tensor, count: Tensor) -> Tensor:
