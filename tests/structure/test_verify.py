@@ -1,5 +1,7 @@
 """What a graph's network misses is noise, or the graph is doubted: by variables, pairs, trees, dense, and the noise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from theodolite.structure.fit.dependence import dependence, polynomials, product
 from theodolite.structure.fit.fitting import Fitted
 from theodolite.structure.fit.verify import doubt, verified
 from theodolite.structure.result import Found
-from theodolite.structure.surrogate.derived import derived_columns, derived_notes
+from theodolite.structure.search.sources import with_sources
+from theodolite.structure.surrogate.derived import derived_columns, derived_notes, sources_of
 from theodolite.structure.surrogate.gaussian_process import noise_share
 from theodolite.structure.surrogate.screening import screened
 
@@ -112,7 +115,7 @@ def test_columns_that_others_tell_are_named_with_these() -> None:
     noisy = a + 0.5 * generator.standard_normal(400)
     x = np.stack([a, b, c, a * b, noisy, np.exp(c)], axis=1)
     assert derived_columns(x, generator) == {5: (2,), 3: (0, 1)}
-    notes = derived_notes(x, tuple("abcdef"), generator)
+    notes = derived_notes(sources_of(x, tuple("abcdef"), generator))
     assert notes[1] == (
         "'a' and 'b' predict 'd' (over 99% of its variance): which of them a graph reads is hardly told by data"
     )
@@ -147,3 +150,30 @@ def test_noise_is_told_by_the_variables_that_were_searched() -> None:
     graph = CompositionalGraph(names, (Node("t", ("x0", "x1")), Node("y", ("t", "x2"), "sum")))
     assert doubt(graph, x, y, truth, truth, np.random.default_rng(0)) is not None
     assert doubt(graph, x, y, truth, truth, np.random.default_rng(0), ("x0", "x1", "x2")) is None
+
+
+def test_a_graph_that_reads_a_column_instead_of_what_it_is_made_of_is_not_claimed() -> None:
+    generator = np.random.default_rng(0)
+    a, b, c = generator.uniform(-1, 1, (3, 400))
+    x, names = np.stack([a, b, c, np.tanh(a + b**2) + b], axis=1), ("a", "b", "c", "made")
+    y = np.sin(2 * a * b) + c
+    instead = CompositionalGraph(names, (Node("t", ("a", "made")), Node("y", ("t", "c"), "sum")))
+    rightly = with_sources(instead, {"made": ("a", "b")})
+    assert rightly.used == ("a", "b", "c")
+    of = lambda graph, error: replace(fitted(graph, error), held_out=y)
+    dense = of(CompositionalGraph.dense(names), 1e-4)
+
+    def claimed(*graphs: CompositionalGraph) -> CompositionalGraph | None:
+        own = [Found(graph, {}, {}) for graph in graphs]
+        trials = tuple(
+            Trial(found, of(found.graph, error), error, 0.1, (0.05, 0.2), p=1e-6, preferred=True)
+            for found, error in zip(own, (1e-5, 2e-5), strict=False)
+        )
+        asked = Confirmation(own[0], trials[0].fitted, dense, "larger", trials, "preferred", 0.0)
+        found = verified(asked, x, y, np.random.default_rng(0))
+        if found.chosen is None:
+            assert "reads 'made', which 'a' and 'b' predict, and not 'b'" in found.reason
+        return found.chosen and found.chosen.graph
+
+    assert claimed(instead) is None
+    assert claimed(instead, rightly) == rightly

@@ -34,7 +34,8 @@ from theodolite.structure.result import Found
 from theodolite.structure.search.interactions import measure_interactions, one_sign, propose, propose_from
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
 from theodolite.structure.search.nesting import turns
-from theodolite.structure.surrogate.derived import derived_notes
+from theodolite.structure.search.sources import Sources, undetermined, with_sources
+from theodolite.structure.surrogate.derived import derived_notes, sources_of
 from theodolite.structure.surrogate.effects import HeldOut
 from theodolite.structure.surrogate.networks import Networks, better_folds, logarithm, network_source
 from theodolite.structure.surrogate.screening import screened
@@ -92,7 +93,7 @@ def settle(
         )
         kept = [kept[place] for place in tight]
     names = tuple(variables[place] for place in kept)
-    told = derived_notes(x[:, kept], names, np.random.default_rng(0)) if enough else ()
+    sources = sources_of(x[:, kept], names, np.random.default_rng(0)) if enough else {}
     candidates: list[Found] = []
     before: dict[str, Any] = {}
     if enough and len(kept) > 1:
@@ -106,6 +107,7 @@ def settle(
             fits = [tried.fitted for tried in refinement.tried.values()]
             fits += [refinement.dense] if len(kept) == len(variables) or notes else []
             before["known"] = {wide.graph: wide for wide in (one.widened(tuple(variables), x) for one in fits)}
+        candidates += _with_sources(candidates, sources)
         whole = tuple(variables)
         candidates = [replace(found, graph=replace(found.graph, variables=whole)) for found in candidates]
 
@@ -127,7 +129,13 @@ def settle(
     if found.chosen is None and candidates:
         found = with_steps(found, x, y, names, generator, None if seconds is None else began + seconds)
     found = closer(found, x, y, generator, None if seconds is None else began + seconds)
-    return replace(found, notes=(*notes, *told))
+    return replace(found, notes=(*notes, *derived_notes(sources)))
+
+
+def _with_sources(candidates: Sequence[Found], sources: Sources) -> list[Found]:
+    """What reads a column that others predict, and not all of these, with these instead."""
+    open_ = [found for found in candidates if undetermined(found.graph, sources) is not None]
+    return [replace(found, graph=with_sources(found.graph, sources), confidence={}) for found in open_]
 
 
 def _few(proposed: Sequence[Found]) -> list[Found]:

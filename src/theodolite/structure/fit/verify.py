@@ -9,7 +9,7 @@ it, and it must not be far above the noise that a Gaussian process finds in the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -21,6 +21,8 @@ from theodolite.statistics.paired import LEVEL, above_zero
 from theodolite.structure.fit.confirm import Confirmation, Trial, complexity, reason_of
 from theodolite.structure.fit.dependence import dependence, polynomials, products
 from theodolite.structure.fit.fitting import Fitted
+from theodolite.structure.search.sources import undetermined
+from theodolite.structure.surrogate.derived import sources_of
 from theodolite.structure.surrogate.gaussian_process import noise_share
 
 Array = NDArray[np.float64]
@@ -52,8 +54,9 @@ def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Gener
     where the dense network's error is lower, by however little.
     """
     fits = [trial for trial in asked.trials if not trial.screened]
-    whole = complexity(asked.dense.graph)
+    whole, open_ = complexity(asked.dense.graph), _undetermined(asked, x)
     near = [trial for trial in fits if _hardly_misses(trial, asked.dense) and complexity(trial.found.graph) < whole]
+    near = [trial for trial in near if open_(trial) is None]
     better = [trial.fitted for trial in fits if trial.p <= LEVEL / len(fits)]
     best = min((*better, asked.dense), key=lambda fitted: fitted.validation_error)
     if asked.chosen is None:
@@ -68,7 +71,7 @@ def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Gener
         found = (
             Doubt(f"the dense network's error on rows held out is {1 / trial.ratio:.3g} times that of the best graph")
             if trial.error > asked.dense.validation_error
-            else doubt(trial.found.graph, x[told], y[told], *unseen, generator, asked.dense.graph.used)
+            else open_(trial) or doubt(trial.found.graph, x[told], y[told], *unseen, generator, asked.dense.graph.used)
         )
         if found is None:
             reason = reason_of(trial, asked.trials, asked.dense)
@@ -78,6 +81,26 @@ def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Gener
     if near:
         return _hardly_missing(asked, near, best)
     return replace(asked, chosen=None, model=best, reason=first.reason)
+
+
+def _undetermined(asked: Confirmation, x: Array) -> Callable[[Trial], Doubt | None]:
+    """Whether a graph reads a column that others predict and leaves one of these out, however well it predicts."""
+    variables, read = asked.dense.graph.variables, asked.dense.graph.used
+    places = [variables.index(name) for name in read]
+    left_out = any(set(read) - set(trial.found.graph.used) for trial in asked.trials)
+    sources = sources_of(x[:, places], read, np.random.default_rng(0)) if left_out else {}
+
+    def found(trial: Trial) -> Doubt | None:
+        pair = undetermined(trial.found.graph, sources)
+        if pair is None:
+            return None
+        told = " and ".join(f"'{one}'" for one in sources[pair[0]])
+        reason = (
+            f"the graph reads '{pair[0]}', which {told} predict, and not '{pair[1]}': data hardly tell which matters"
+        )
+        return Doubt(reason, pair)
+
+    return found
 
 
 def _hardly_misses(trial: Trial, dense: Fitted) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -57,11 +57,17 @@ def derived_columns(x: Array, generator: np.random.Generator) -> dict[int, tuple
     return found
 
 
-def derived_notes(x: Array, variables: Sequence[str], generator: np.random.Generator) -> tuple[str, ...]:
+def sources_of(x: Array, variables: Sequence[str], generator: np.random.Generator) -> dict[str, tuple[str, ...]]:
+    """`derived_columns` by name."""
+    found = derived_columns(x, generator).items()
+    return {variables[place]: tuple(variables[one] for one in sources) for place, sources in found}
+
+
+def derived_notes(sources: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     notes = [
-        f"{' and '.join(repr(variables[one]) for one in sources)} predict{'s' if len(sources) == 1 else ''} "
-        f"'{variables[place]}' (over {DERIVED:.0%} of its variance): which of them a graph reads is hardly told by data"
-        for place, sources in derived_columns(x, generator).items()
+        f"{' and '.join(repr(one) for one in others)} predict{'s' if len(others) == 1 else ''} '{name}' (over "
+        f"{DERIVED:.0%} of its variance): which of them a graph reads is hardly told by data"
+        for name, others in sources.items()
     ]
     more = len(notes) - TOLD
     return (*notes[:TOLD], *([f"{more} more columns are predicted by others"] if more > 0 else ()))
