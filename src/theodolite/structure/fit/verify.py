@@ -28,7 +28,7 @@ from theodolite.structure.surrogate.gaussian_process import noise_share
 Array = NDArray[np.float64]
 MATERIAL = 0.01  # of the variance: what is missing with less matters to nobody
 SEEN = MATERIAL / 4  # of the variance: a part that is seen of what is missing, which may be more
-FAR = 1.3  # times the noise: an error beyond this and MATERIAL is far above it
+FAR = 1.1  # times the noise: an error beyond this and MATERIAL is far above it
 HARDLY, WITHIN = MATERIAL / 10, 10.0  # of the variance, and times the dense network's error: a graph that misses less
 FOLDS = 5
 MOST_ROWS = 5_000  # looked at
