@@ -104,6 +104,10 @@ def reproduce(
         print_json({"table": table, "preset": preset, "results": results, "remedies": cures, "statements": said})
     else:
         show(table, results)
+        if out is not None and table != "failures":
+            from rich.text import Text
+
+            terminal().print(Text(f"report: {out / 'report.html'}", overflow="fold"))
     failed = [r["error"] for r in results if r["error"] is not None and r.get("applicable", True)]
     if failed and not kept:
         raise CellsFailed(

@@ -26,17 +26,18 @@ from theodolite.structure.ebm import ebm_losses, require_ebm
 from theodolite.structure.fit.confirm import Confirmation, confirm
 from theodolite.structure.fit.effort import effort_named
 from theodolite.structure.fit.guide import Guide
-from theodolite.structure.refine import settle
+from theodolite.structure.progress import Progress, part_of
+from theodolite.structure.refine import WEIGHED, settle
 from theodolite.structure.result import Discovery, Found
 from theodolite.structure.search.search import search
 from theodolite.structure.stacking import stacked
 from theodolite.structure.surrogate.evidence import gather
 
-Progress = Callable[[float, float, str], None]
 Rows = TypeVar("Rows", Samples, Table)
 TEST_SHARE = 0.2
 MOST_ROWS = 20_000  # of a table, unless more are asked for
 POINTS = 2_000  # of a black box, to fit networks to
+SEARCHED = 0.5  # of the time, about, when a black box has been
 _SEARCHED = {
     True: "no structure shows: every variable that matters enters one function with all the others",
     False: "finite differences show the graph; no network was fitted to confirm it",
@@ -182,7 +183,7 @@ def _from_function(source: CallableSource, name: str, rows: int, fit: bool, work
             effort=work.effort,
             guide=Guide((source.values,)),
             seconds=work.left,
-            progress=work.report,
+            progress=part_of(work.report, SEARCHED, WEIGHED),
         )
         judged = _judged("black box", asked, train, test, work, {"notes": []})
         judged = replace(judged, details={**judged.details, "evaluations": source.evaluations})
@@ -230,7 +231,7 @@ def _judged(
     stack = stacked(
         *(asked.model, asked.dense, train.x, train.y, work.generator),
         boosting=work.boosting and not late,
-        report=lambda label: work.report(0, 1, label),
+        report=lambda label: work.report(WEIGHED, 1, label),
     )
     returned = stack.returned
     loss = lambda predict: (predict(test.x) - test.y) ** 2 / np.var(test.y)
@@ -247,7 +248,7 @@ def _judged(
     if "additive" in stack.models:
         losses["additive"] = loss(stack.models["additive"].predict)
     if work.additive:
-        work.report(0, 1, "EBM")
+        work.report(WEIGHED, 1, "EBM")
         losses["ebm"] = ebm_losses(train.x, train.y, test.x, test.y, work.seed)
     errors = {name: float(np.mean(loss)) for name, loss in losses.items()}
     graph = _output_named(asked.dense.graph if asked.chosen is None else asked.chosen.graph, train.target)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
@@ -30,6 +30,7 @@ from theodolite.structure.fit.guide import Guide
 from theodolite.structure.fit.scaled_start import terms_below
 from theodolite.structure.fit.verify import verified
 from theodolite.structure.piecewise import with_steps
+from theodolite.structure.progress import Progress, part_of
 from theodolite.structure.result import Found
 from theodolite.structure.search.interactions import measure_interactions, one_sign, propose, propose_from
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
@@ -42,7 +43,6 @@ from theodolite.structure.surrogate.screening import screened
 from theodolite.structure.surrogate.surrogate import FEW, SurrogateSource, fit_surrogate
 from theodolite.structure.surrogate.warped import additive_scale
 
-Progress = Callable[[int, int, str], None]
 LEAST_ROWS = 50  # fewer cannot tell one graph from another
 ROUNDS = 4
 FIRST = Effort(folds=4, restarts=2, descent=200, polish=40, products=3e10, width=11, dense_width=None)
@@ -63,6 +63,8 @@ LEAST_SECONDS = 0.1  # for a fit, however late it is
 FIRST_SHARE = 0.4  # of the time for the search, that the first dense network may take
 SURROGATE_SECONDS = 30  # that must be left for Gaussian processes to be tried as well
 FINALISTS = 3
+SHOWN, REFINED, CONFIRMED, WEIGHED = 0.25, 0.5, 0.85, 0.93  # of the time, about, at which these stages begin and end
+ONCE, TWICE = 0.3, 0.7  # with quick effort: when fits begin, and second ones
 NEAR = 2.0  # times the lowest error that a simpler finalist may have
 log = logging.getLogger(__name__)
 
@@ -93,11 +95,14 @@ def settle(
         )
         kept = [kept[place] for place in tight]
     names = tuple(variables[place] for place in kept)
+    if progress is not None:
+        progress(0.0, 1.0, "looking for candidates")
+    quick = work.products < TRIAL.products
     sources = sources_of(x[:, kept], names, np.random.default_rng(0)) if enough else {}
     candidates: list[Found] = []
     before: dict[str, Any] = {}
     if enough and len(kept) > 1:
-        if work.products < TRIAL.products:
+        if quick:
             candidates = _few(propose(x[:, kept], y, names, generator, quick=True))
         else:
             until = None if seconds is None else began + seconds / 2
@@ -111,21 +116,22 @@ def settle(
         whole = tuple(variables)
         candidates = [replace(found, graph=replace(found.graph, variables=whole)) for found in candidates]
 
-    def weighed(proposed: Sequence[Found], much: Effort) -> tuple[Confirmation, Confirmation]:
+    def weighed(proposed: Sequence[Found], much: Effort, begin: float, end: float) -> tuple[Confirmation, Confirmation]:
         """What rows held out prefer, and what is left of it after doubts."""
         left = None if seconds is None else max(LEAST_SECONDS, seconds - (time.monotonic() - began))
         outside = [name for name in variables if name not in names] if notes else ()
         asked = confirm(
             *(proposed, x, y, generator),
-            **{"variables": variables, "leave_out": outside, "effort": much, "seconds": left, "progress": progress},
+            **{"variables": variables, "leave_out": outside, "effort": much, "seconds": left},
+            progress=part_of(progress, begin, end),
             **before,
         )
         return asked, verified(asked, x, y, generator)
 
-    asked, found = weighed(candidates, work)
-    if found.chosen is None and work.products < TRIAL.products and (again := _hopeful(asked)):
+    asked, found = weighed(candidates, work, *((ONCE, TWICE) if quick else (CONFIRMED, WEIGHED)))
+    if found.chosen is None and quick and (again := _hopeful(asked)):
         # quick networks may be far above the noise, or dense ones, by themselves, whatever their graph
-        _, found = weighed(again, SECOND)
+        _, found = weighed(again, SECOND, TWICE, CONFIRMED)
     if found.chosen is None and candidates:
         found = with_steps(found, x, y, names, generator, None if seconds is None else began + seconds)
     found = closer(found, x, y, generator, None if seconds is None else began + seconds)
@@ -202,8 +208,8 @@ class _Refinement:
             self._try(shown)
         log.info("the first surrogate's error on unseen rows is %.3g", 1 - source.r2)
         for number in range(ROUNDS):
-            if self.progress is not None:
-                self.progress(number, ROUNDS, "refining")
+            if (tell := part_of(self.progress, REFINED, CONFIRMED)) is not None:
+                tell(number, ROUNDS, "refining")
             before = self.best
             fresh = self._fresh(source)
             for found in fresh:
@@ -247,7 +253,8 @@ class _Refinement:
         if left is not None and left < SURROGATE_SECONDS:
             return None
         proposed = _few(propose(self.x, self.y, self.variables, self.generator, quick=True))
-        asked = confirm(proposed, self.x, self.y, self.generator, variables=self.variables, effort="quick")
+        data, tell = (proposed, self.x, self.y, self.generator), part_of(self.progress, SHOWN, REFINED)
+        asked = confirm(*data, variables=self.variables, effort="quick", progress=tell)
         return verified(asked, self.x, self.y, self.generator).chosen
 
     def _fresh(self, source: SurrogateSource) -> list[Found]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from theodolite.structure.explain.effects import Effect, effects
 from theodolite.structure.explain.formulas import Formula, short_formula
 from theodolite.structure.explain.importance import Importance, of_constituents, of_variables
 from theodolite.structure.explain.stability import edge_stability
+from theodolite.structure.progress import Progress
 
 if TYPE_CHECKING:
     from theodolite.structure.result import Discovery
@@ -54,9 +55,7 @@ class Explanation:
         }
 
 
-def explain(
-    found: Discovery, *, resamples: int = 0, progress: Callable[[float, float, str], None] | None = None
-) -> Explanation:
+def explain(found: Discovery, *, resamples: int = 0, progress: Progress | None = None) -> Explanation:
     """Draws nothing: effects, importance, formulas, and stability over so many half-samples. Deterministic."""
     if found.model is None or found.rows is None:
         raise BadInput("there is nothing to explain without a network and its rows: fit one (--graph-only does not)")

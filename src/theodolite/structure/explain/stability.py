@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.graphs import CompositionalGraph
+from theodolite.structure.progress import Progress
 from theodolite.structure.search.interactions import propose
 
 Array = NDArray[np.float64]
@@ -21,7 +21,7 @@ def edge_stability(
     y: Array,
     generator: np.random.Generator,
     resamples: int,
-    progress: Callable[[float, float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> dict[Edge, float]:
     """Of every edge the share of half-samples whose first candidate has it too: an edge between the same variables,
     those below its input and those below its node,

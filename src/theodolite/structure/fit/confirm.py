@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from theodolite.statistics.paired import LEVEL, holm
 from theodolite.structure.fit.effort import EFFORTS, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, checked, drawn_folds, fit, network_size
 from theodolite.structure.fit.guide import Guide
+from theodolite.structure.progress import Progress
 from theodolite.structure.result import Found
 from theodolite.structure.surrogate.networks import better_folds
 
@@ -101,7 +102,7 @@ def confirm(
     fold: NDArray[np.int64] | None = None,
     known: Mapping[CompositionalGraph, Fitted] | None = None,
     seconds: float | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Confirmation:
     """Fits every candidate and dense networks to the same rows, and compares them on the rows each did not see.
 
@@ -237,7 +238,7 @@ class _Jobs:
         generator: np.random.Generator,
         seconds: float | None,
         began: float,
-        progress: Callable[[int, int, str], None] | None,
+        progress: Progress | None,
     ) -> None:
         self.rows, self.targets, self.generator = rows, targets, generator
         self.until = None if seconds is None else began + seconds
