@@ -448,3 +448,12 @@ def test_what_is_kept_is_shown_without_training(tmp_path):
     assert "members were not trained" in other["error"]
     done = run("tiny", "--nets", "rnn,transformer", "--seeds", "1", "--out", str(folder), "--kept", "--json")
     assert done.exit_code == 0
+
+
+def test_what_is_published_stands_in_the_table_of_an_entry_that_was_not_trained(tmp_path):
+    reproduce("tiny", nets=["rnn"], seeds=1, out=tmp_path / "kept")
+    results = reproduce("tiny", nets=["rnn", "transformer"], seeds=1, out=tmp_path / "kept", kept=True)
+    told = io.StringIO()
+    print_table(Console(file=told, width=120), results, ())
+    assert re.search(r"transformer +52\.0\S* +– +– +not measured", told.getvalue())
+    assert re.search(r"52\.0\S* → not measured", markdown(results))

@@ -127,10 +127,19 @@ class TrainedTable:
         return {
             **_about(entry, training, members, plan.cells),
             "shorter": self.shorter(entry, training, members),
-            **(self._measured(entry, done) if done else {"quantities": [], "solved": None, "agrees": None}),
+            **(self._measured(entry, done) if done else self._unmeasured(entry)),
             "error": _error(plan, rows),
             "applicable": not plan.skipped,
         }
+
+    def _unmeasured(self, entry: Entry) -> dict[str, Any]:
+        """What is published stands in the table whether or not it was measured."""
+        published = {quantity: self._figures(entry, quantity) for quantity in self.quantities}
+        return {"quantities": [], "published": published, "solved": None, "agrees": None}
+
+    def _figures(self, entry: Entry, quantity: str) -> list[dict[str, Any]]:
+        scores = self.published(entry, quantity)
+        return [{"value": s.value, "origin": s.origin, "source": s.source, "called": s.called} for s in scores]
 
     def _measured(self, entry: Entry, rows: Sequence[Row]) -> dict[str, Any]:
         summary = summarise(rows)[0]
@@ -164,10 +173,7 @@ class TrainedTable:
             "best": max(known, default=None),
             "median": None if math.isinf(middle) else middle,
             "lowest": min(known, default=None),
-            "published": [
-                {"value": s.value, "origin": s.origin, "source": s.source, "called": s.called}
-                for s in self.published(entry, quantity)
-            ],
+            "published": self._figures(entry, quantity),
         }
 
     def _agrees(self, entry: Entry, quantity: Mapping[str, Any], learnt: bool) -> bool | None:

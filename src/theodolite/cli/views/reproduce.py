@@ -70,7 +70,8 @@ def _entries(results: Sequence[Result], command: str) -> Table:
     columns = [Column(key, label, numeric=key not in ("row", "net")) for key, label in {**names, **counts}.items()]
     rows = []
     for r in results:
-        q = r["quantities"][0] if r["quantities"] else {"published": (), "best": None, "median": None}
+        figures = next(iter(r.get("published", {}).values()), ())
+        q = r["quantities"][0] if r["quantities"] else {"published": figures, "best": None, "median": None}
         steps = r["learnt"]["steps"] if r.get("learnt") else None
         rows.append(
             {
@@ -134,7 +135,7 @@ def _block(results: Sequence[Result], place: int, sides: bool) -> Grid:
         grid.add_column("s", justify="right", no_wrap=True)
     for r in results:
         if len(r["quantities"]) <= place:
-            grid.add_row(r["net"], DASH, DASH, DASH, *(["not measured"] if place == 0 else []))
+            grid.add_row(r["net"], _unmeasured(r, place), DASH, DASH, *(["not measured"] if place == 0 else []))
             continue
         q = r["quantities"][place]
         cells = [r["net"], _published(q), _percent(q["best"]), _percent(q["median"])]
@@ -234,10 +235,16 @@ def _called(results: Sequence[Result]) -> list[tuple[Result, Mapping[str, Any]]]
 
 def _cell(result: Result, place: int) -> str:
     if len(result["quantities"]) <= place:
-        return "not measured"
+        return f"{_unmeasured(result, place)} → not measured"
     quantity, solved = result["quantities"][place], result["solved"]
     count = f" ({solved['count']}/{solved['of']})" if place == 0 else ""
     return f"{_published(quantity) or DASH} → {_percent(quantity['best'])}{count}"
+
+
+def _unmeasured(result: Result, place: int) -> str:
+    """What is published of an entry that was not measured, where its result says so."""
+    figures = list(result.get("published", {}).values())
+    return (_published({"published": figures[place]}) if place < len(figures) else "") or DASH
 
 
 def _published(quantity: Mapping[str, Any]) -> str:

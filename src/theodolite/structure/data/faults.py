@@ -76,7 +76,7 @@ def check_columns(columns: Sequence[Column], where: Callable[[int], str]) -> Non
         rest = f"; {len(faults) - _NAMED} more columns likewise" if len(faults) > _NAMED else ""
         raise BadInput(
             f"numbers up to {_LARGEST:g}, words and dates can be used, but {named}{rest}: fill or remove these, or "
-            f"leave the columns out with --drop {quoted(shown[0][0])} (drop= in Python)"
+            f"leave the columns out (of the table, or with discover's --drop {quoted(shown[0][0])}, drop= in Python)"
         )
 
 
