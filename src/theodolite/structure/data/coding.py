@@ -11,7 +11,7 @@ import numpy as np
 
 from theodolite.errors import BadInput
 from theodolite.registry import unknown
-from theodolite.structure.data.columns import Column
+from theodolite.structure.data.columns import Column, row_place
 from theodolite.structure.data.source import Array
 
 SCHEMA = 1
@@ -81,9 +81,8 @@ class Coding:
                 raise BadInput(f"a variable is missing: {unknown('column', one.name, list(by_name))}")
             column = by_name[one.name]
             if one.kind != "category" and column.text is not None:
-                raise BadInput(
-                    f"'{one.name}' has {column.text[:24]!r} where the network learnt from {_MEANT[one.kind]}: mend it"
-                )
+                entry = f"{column.text[:24]!r} in {row_place(column.place)}"
+                raise BadInput(f"'{one.name}' has {entry}, where the network learnt from {_MEANT[one.kind]}: mend it")
             made.append(one.encode(column))
             if one.flag:
                 made.append(one.missing(column))
