@@ -105,9 +105,7 @@ def reproduce(
     else:
         show(table, results)
         if out is not None and table != "failures":
-            from rich.text import Text
-
-            terminal().print(Text(f"report: {out / 'report.html'}", overflow="fold"))
+            terminal().print(f"report: {out / 'report.html'}", markup=False, soft_wrap=True)
     failed = [r["error"] for r in results if r["error"] is not None and r.get("applicable", True)]
     if failed and not kept:
         raise CellsFailed(

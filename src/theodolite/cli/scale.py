@@ -66,7 +66,6 @@ def scale(
     Losses are bits a byte on documents that are held out. Everything finished is kept under --out: the same command
     again goes on where it was; more sizes, depths or seeds join what is there.
     """
-    from rich.text import Text
 
     from theodolite.cli.views.scale import page, print_scaling
     from theodolite.files import OutputFolder, refuse_foreign
@@ -120,7 +119,7 @@ def scale(
     else:
         print_scaling(console, found)
         if found.valleys:
-            console.print(Text(f"report: {out / 'report.html'}", overflow="fold"))
+            console.print(f"report: {out / 'report.html'}", markup=False, soft_wrap=True)
     if found.failures:
         failed = sum(len(f.cells) for f in found.failures)
         raise CellsFailed(
