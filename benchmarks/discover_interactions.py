@@ -1,7 +1,8 @@
 """Which pairs of variables interact, from data: ours beside peers.  python benchmarks/discover_interactions.py --json
 
 F1–F10 (Tsang, Cheng and Liu 2018), the area under the ROC curve over the 45 pairs, on the same rows for all:
-- ours: joint effects of an ensemble on rows it has not seen (theodolite.structure.search.interactions.pair_scores);
+- ours: joint effects of an ensemble on rows it has not seen, and what the sum of the sure terms leaves over
+  (theodolite.structure.search.pairs.pair_scores);
 - nid: neural interaction detection, written from the paper: a ReLU perceptron 140-100-60-20 under ℓ₁ with a univariate
   network (10-10-10) a variable beside it, strength of a pair = Σ_units (influence of the unit · smaller of its two
   first-layer weights), the best pass by held-out rows;
@@ -28,7 +29,7 @@ from benchmarks.known_structures.interaction_functions import INTERACTION_FUNCTI
 from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 
-from theodolite.structure.search.interactions import pair_scores
+from theodolite.structure.search.pairs import pair_scores
 from timing import hardware
 
 Scores = dict[tuple[int, int], float]

@@ -12,6 +12,7 @@ from sklearn.linear_model import BayesianRidge, Ridge
 from torch import nn
 from torch.func import jacrev, vmap
 
+from theodolite.device import cpu_threads
 from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree, random_dag
@@ -20,7 +21,7 @@ from theodolite.structure.fit.descent import train_networks
 from theodolite.structure.fit.effort import EFFORTS, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.fit.jacobian import jacobian, values
-from theodolite.structure.fit.least_squares import _in_blocks, _Normal, least_squares
+from theodolite.structure.fit.least_squares import _Normal, least_squares
 from theodolite.tasks.shared.constituents import ComposedFunction
 from theodolite.training.stacked import Stacked, draw
 
@@ -155,13 +156,11 @@ def test_members_are_fitted_to_their_own_rows_only() -> None:
     np.testing.assert_allclose(float(one.held_out[0]), kept)
 
 
-@pytest.mark.parametrize("rows", [7, 151, 611])
-def test_a_matrix_made_in_blocks_is_the_product_that_numpy_makes(rows: int) -> None:
-    several = np.random.default_rng(rows).standard_normal((2, rows, 30))
-    np.testing.assert_allclose(_in_blocks(torch.from_numpy(several)), several @ several.swapaxes(1, 2), atol=1e-12)
-
-
-def test_members_that_stop_one_after_another_end_where_each_ends_alone() -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("penalty", [0.1, None])
+def test_members_end_where_each_ends_alone_whenever_others_stop_and_whoever_takes_them(
+    penalty: float | None, threads: int
+) -> None:
     generator = np.random.default_rng(5)
     graph = CompositionalGraph(("a", "b"), (Node("y", ("a", "b")),))
     build = lambda: CompositionalNet(graph, features=2, outputs=1, width=3, depth=1, activation="tanh")
@@ -169,8 +168,8 @@ def test_members_that_stop_one_after_another_end_where_each_ends_alone() -> None
     x = torch.from_numpy(generator.uniform(-1, 1, (60, 2)))
     y = torch.sin(2 * x[:, 0]) * x[:, 1] + 0.1 * torch.from_numpy(generator.standard_normal(60))
     weights = (torch.arange(60)[None] % 3 != torch.arange(3)[:, None]).double()
-    with torch.no_grad():
-        told = {"penalty": 0.1, "steps": 200, "patience": 3}
+    with torch.no_grad(), cpu_threads(threads):
+        told = {"penalty": penalty, "steps": 200, "patience": 3}
         alone = [least_squares(net, members[[k]], x, y, weights[[k]], **told) for k in range(3)]
         together = least_squares(net, members, x, y, weights, **told)
     assert len({one.steps for one in alone}) > 1

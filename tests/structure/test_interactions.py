@@ -9,7 +9,10 @@ from sklearn.metrics import roc_auc_score
 
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.structure.data.source import Array
-from theodolite.structure.search.interactions import pair_scores, predicts, propose
+from theodolite.structure.fit.effort import Effort
+from theodolite.structure.fit.fitting import fit
+from theodolite.structure.search.interactions import measure_interactions, predicts, propose
+from theodolite.structure.search.pairs import pair_scores, with_left_over
 from theodolite.structure.search.summands import find_summands, summands_graph
 from theodolite.structure.surrogate.effects import HeldOut
 from theodolite.structure.surrogate.surrogate import SurrogateSource, fit_surrogate
@@ -70,6 +73,32 @@ def test_weak_pairs_are_ranked_above_none_at_all() -> None:
     scores = pair_scores(x, y, [f"v{i}" for i in range(6)], generator)
     truth = [pair in {("v0", "v1"), ("v2", "v3")} for pair in scores]
     assert roc_auc_score(truth, list(scores.values())) == 1.0
+
+
+def test_a_pair_below_what_a_surrogate_misses_shows_in_what_the_sure_terms_leave_over() -> None:
+    x, generator = draw(1500, 6)
+    y = np.exp(2 * x[:, 0] * x[:, 1] + x[:, 2]) + x[:, 3] + x[:, 4] + 0.05 * x[:, 3] * x[:, 4]
+    names = [f"v{i}" for i in range(6)]
+    source = fit_surrogate(x, y, names, generator)
+    assert 1 - source.r2 > 10 * np.var(0.05 * x[:, 3] * x[:, 4]) / np.var(y)  # it misses more than the pair carries
+    alone, both = measure_interactions(source, generator).scores(), pair_scores(x, y, names, generator)
+    weak, none = ("v3", "v4"), [pair for pair in both if "v5" in pair]
+    assert alone[weak] < 4 < both[weak]
+    assert both[weak] > 1.5 * max(both[pair] for pair in none)
+
+
+def test_two_tests_of_a_pair_count_as_two() -> None:
+    graph = CompositionalGraph(
+        ("a", "b", "c"), (Node("f", ("a",)), Node("g", ("b", "c")), Node("y", ("f", "g"), "sum"))
+    )
+    x, generator = draw(4000, 3)
+    y = generator.normal(size=4000)
+    fitted = fit(graph, x, y, generator, effort=Effort(2, 1, 2, 0, 0, 2, None))
+    given = {("a", "b"): 1.0, ("a", "c"): 4.0, ("b", "c"): 7.0}
+    found = with_left_over(given, fitted, x, y)
+    assert found["b", "c"] == 7.0  # not apart
+    assert found["a", "c"] == pytest.approx(float(stats.norm.isf(2 * stats.norm.sf(4.0))), abs=1e-3)
+    assert found["a", "b"] < 2.5
 
 
 def test_scores_do_not_depend_on_the_units_of_rows_or_target() -> None:

@@ -18,13 +18,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from theodolite.structure.fit.jacobian import jacobian, values
+from theodolite.structure.fit.side_by_side import shares, side_by_side
 from theodolite.training.stacked import Stacked
 
 TRIES = 4  # dampings tried with one Jacobian before a new one is made
 LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e10
 FIRST_LOOK, EVERY, SELDOM = 4, 2, 8  # steps to looks at the evidence, each of which costs as much as a step;
-SETTLED = 1.25  # they become rarer while no ρ changes by more than this factor
-LEAST_BLOCK = 150  # rows of a matrix that is worth parting
+SETTLED = 1.25  # they become rarer while ρ does not change by more than this factor
 LEAST_PENALTY = 1e-9  # ρ; the evidence drives it to 0 where there is no noise
 
 
@@ -55,7 +55,36 @@ def least_squares(
     """`weights` are 1 on the rows a member learns from and 0 on those held out; the parameters kept are the best on the
     held-out rows (the last where none are). `penalty` None: the evidence sets ρ. A member stops once it has not
     improved by `tolerance`, relatively, for `patience` steps; all do at the time `until` (of `time.monotonic`).
+    Members know nothing of each other: threads share them out.
     """
+
+    def share(part: slice) -> Minimum:
+        own_rows = rows if rows.ndim == 2 else rows[part]
+        own_targets = targets if targets.ndim == 1 else targets[part]
+        tell = progress if part.start == 0 else None
+        limits = (penalty, steps, patience, tolerance, until)
+        return _least_squares(net, members[part], own_rows, own_targets, weights[part], *limits, tell)
+
+    found = side_by_side(share, shares(len(members), torch.get_num_threads()))
+    if len(found) == 1:
+        return found[0]
+    both = lambda name: torch.cat([getattr(part, name) for part in found])
+    return Minimum(both("members"), both("trained"), both("held_out"), max(part.steps for part in found))
+
+
+def _least_squares(
+    net: Stacked,
+    members: Tensor,
+    rows: Tensor,
+    targets: Tensor,
+    weights: Tensor,
+    penalty: float | None,
+    steps: int,
+    patience: int,
+    tolerance: float,
+    until: float | None,
+    progress: Callable[[int, int], None] | None,
+) -> Minimum:
     held = 1 - weights
     blind = held.sum(1) == 0  # nothing held out: the last parameters are kept
     judged = torch.where(blind[:, None], weights, held)
@@ -72,16 +101,19 @@ def least_squares(
     learnt = weights.argsort(dim=1, descending=True, stable=True)[:, : int(count.max())]
     taught = rows[learnt] if rows.ndim == 2 else rows.gather(1, learnt[:, :, None].expand(-1, -1, rows.shape[2]))
     step, table = 0, None
-    due, every = FIRST_LOOK, EVERY
+    due, every = (torch.full_like(going, first) for first in (FIRST_LOOK, EVERY))
 
     for step in range(1, steps + 1):
         table = jacobian(net, state, taught, table)
         normal = _Normal(table, residuals.gather(1, learnt), w.gather(1, learnt))
-        if penalty is None and step == due:
-            found = _evidence(normal, rho, (w * residuals**2).sum(1), (state**2).sum(1), count)
-            settled = bool(((found / rho).log().abs() < math.log(SETTLED)).all())
-            rho, every = found, min(2 * every, SELDOM) if settled else EVERY
-            due = step + every
+        looked = (due == step).nonzero()[:, 0]
+        if penalty is None and len(looked):
+            missed = (w * residuals**2).sum(1)
+            found = _evidence(normal, rho[looked], missed[looked], (state**2).sum(1)[looked], count[looked], looked)
+            settled = (found / rho[looked]).log().abs() < math.log(SETTLED)
+            rho[looked] = found
+            every[looked] = torch.where(settled, (2 * every[looked]).clamp(max=SELDOM), EVERY)
+            due[looked] = step + every[looked]
         loss = (w * residuals**2).sum(1) + rho * (state**2).sum(1)
         left = torch.arange(len(state))  # the members that no damping has helped yet
         x, y = own_x(), own_y()
@@ -107,8 +139,8 @@ def least_squares(
         if not bool(on.any()) or (until is not None and time.monotonic() > until):
             break
         if not bool(on.all()):
-            going, state, residuals, count, damping, since = (
-                t[on] for t in (going, state, residuals, count, damping, since)
+            going, state, residuals, count, damping, since, due, every = (
+                t[on] for t in (going, state, residuals, count, damping, since, due, every)
             )
             rho, lowest, learnt, taught, w, scored = (t[on] for t in (rho, lowest, learnt, taught, w, scored))
             table = table[: len(going)]
@@ -148,37 +180,23 @@ class _Normal:
         inner = torch.cholesky_solve(slopes @ g, factor)
         return -((g - slopes.transpose(1, 2) @ inner) / shift[:, None, None])[:, :, 0]
 
-    def trace_of_inverse(self, shift: Tensor) -> Tensor:
-        inverse = torch.cholesky_inverse(self.factor(shift))
+    def trace_of_inverse(self, shift: Tensor, of: Tensor | None = None) -> Tensor:
+        inverse = torch.cholesky_inverse(self.factor(shift, of))
         trace = inverse.diagonal(dim1=1, dim2=2).sum(1)
         return trace + (self.parameters - self.gram.shape[1]) / shift if self.dual else trace
 
 
 def _gram(several: Float[Tensor, "member row column"]) -> Float[Tensor, "member row row"]:
-    """A Aᵀ of every member. With one thread NumPy, which sees that both factors are one, does half the work; with more,
-    its threads and torch's would wait for each other's cores, and torch makes it in blocks."""
-    if several.device.type == "cpu" and torch.get_num_threads() == 1:
-        return torch.from_numpy(np.stack([one @ one.T for one in several.detach().numpy()]))
-    return _in_blocks(several)
-
-
-def _in_blocks(several: Float[Tensor, "member row column"]) -> Float[Tensor, "member row row"]:
-    """A Aᵀ without the blocks above the diagonal, which are those below it."""
-    rows = several.shape[1]
-    if rows < LEAST_BLOCK:
+    """A Aᵀ of every member. On a CPU NumPy sees that both factors are one, and does half the work."""
+    if several.device.type != "cpu":
         return several @ several.mT
-    half = rows // 2
-    found = several.new_empty(len(several), rows, rows)
-    found[:, :half, :half] = _in_blocks(several[:, :half])
-    found[:, half:, half:] = _in_blocks(several[:, half:])
-    below = several[:, half:] @ several[:, :half].mT
-    found[:, half:, :half], found[:, :half, half:] = below, below.mT
-    return found
+    return torch.from_numpy(np.stack([one @ one.T for one in several.detach().numpy()]))
 
 
-def _evidence(normal: _Normal, rho: Tensor, errors: Tensor, size: Tensor, count: Tensor) -> Tensor:
-    """ρ = α/β with γ = P − ρ tr(JᵀWJ + ρ)⁻¹ parameters that the data determine, α = γ/‖θ‖², β = (n − γ)/Σ w r²."""
-    determined = (normal.parameters - rho * normal.trace_of_inverse(rho)).clamp(min=1e-3)
+def _evidence(normal: _Normal, rho: Tensor, errors: Tensor, size: Tensor, count: Tensor, of: Tensor) -> Tensor:
+    """ρ = α/β with γ = P − ρ tr(JᵀWJ + ρ)⁻¹ parameters that the data determine, α = γ/‖θ‖², β = (n − γ)/Σ w r², for
+    these members."""
+    determined = (normal.parameters - rho * normal.trace_of_inverse(rho, of)).clamp(min=1e-3)
     determined = torch.minimum(determined, 0.9 * count)
     found = determined / size * errors / (count - determined)
     return torch.minimum(torch.maximum(found, rho / 10), rho * 10).clamp(min=LEAST_PENALTY)

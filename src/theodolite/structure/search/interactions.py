@@ -82,13 +82,11 @@ def measure_interactions(
     return Interactions(source, held_out, held_out.effects(sets))
 
 
-def pair_scores(
-    x: Array, y: Array, variables: Sequence[str], generator: np.random.Generator
-) -> dict[tuple[str, str], float]:
-    """How surely each pair of variables interacts in the function behind the data: z of their joint effect on rows that
-    the surrogate has not seen (`effects.py` has the formula), about standard normal for a pair that does not."""
-    source = fit_surrogate(x, y, variables, generator)
-    return measure_interactions(source, generator).scores()
+def sure_terms(interactions: Interactions) -> list[Group]:
+    """The terms of the pairs that interact beyond chance; none where nothing matters, or they overlap too much."""
+    used = interactions.used(LEVEL)
+    readings = _readings(interactions, used) if used else []
+    return next((terms for _, note, terms in readings if note == SURE), [])
 
 
 def propose(
