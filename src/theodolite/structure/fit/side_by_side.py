@@ -15,7 +15,8 @@ from typing import TypeVar
 import torch
 from threadpoolctl import ThreadpoolController
 
-Part, Result = TypeVar("Part"), TypeVar("Result")
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 
 def side_by_side(work: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
