@@ -3,7 +3,8 @@
 `trees`, `dags`, `binary`: random graphs of 8–16 variables as black boxes; is the graph found exactly? `exact-formulas`:
 74 formulas of physics as black boxes. `formulas`: the same from 1,600 rows with noise: structure and errors.
 `interactions`: AUC of the pairs that interact in F1–F10, from 10,000 rows. `random`: new functions of held-out seeds,
-of many kinds, sizes, distributions and noises: is a part that matters false? Peers are asked about the first `--peers`
+of many kinds, sizes, distributions and noises: is a part that matters false? `close`: how close networks come to smooth
+constituents of one or two variables without noise. Peers are asked about the first `--peers`
 targets of a part (of `random` about all), on the same data. Each figure is a line of the file of `--out`; a second
 start goes on where the first ended. Every measurement has one thread.
 """
@@ -22,6 +23,7 @@ from benchmarks.known_structures.feynman import FORMULAS
 from benchmarks.known_structures.interaction_functions import INTERACTION_FUNCTIONS
 
 import discover_black_box
+import discover_close
 import discover_formulas
 import discover_random
 from discover_jobs import Job, Row, run_all, seconds
@@ -63,6 +65,7 @@ MEASURES = {
     "formulas": discover_formulas.measure,
     "interactions": measure_pairs,
     "random": discover_random.measure,
+    "close": discover_close.measure,
 }
 PARTS = tuple(MEASURES)
 
@@ -76,6 +79,7 @@ def summary(part: str, rows: list[Row]) -> list[dict[str, Any]]:
         "formulas": discover_formulas.summary,
         "interactions": summary_of_pairs,
         "random": discover_random.summary,
+        "close": discover_close.summary,
     }
     return own.get(part, discover_black_box.summary)(rows)
 
@@ -106,6 +110,8 @@ def jobs(options: argparse.Namespace) -> list[Job]:
         elif part == "random":
             for name in discover_random.names(options.draws, options.first):
                 found += [Job(part, name, -1.0, method) for method in discover_random.METHODS]
+        elif part == "close":
+            found += [Job(part, name, 0.0, "theodolite") for name in discover_close.names(options.draws, options.first)]
     if not options.methods:
         return found
     wanted, known = set(options.methods.split(",")), {job.method for job in found}
@@ -164,6 +170,11 @@ def table(results: dict[str, Any]) -> str:
         lines.append(
             f"- random functions, {row['method']}: {row['materially_false']} of {row['functions']} materially false "
             f"({low:.3f}–{high:.3f}); {row['outcomes']}; {row['seconds']['median']:.0f} s"
+        )
+    for row in results.get("close", ()):
+        lines.append(
+            f"- {row['shape']}: {row['outcomes']}; exact ones below 1e-8: {row['close'][0]} of {row['close'][1]}, "
+            f"{row['median_error'] or float('nan'):.1e} in the median; {row['seconds']['median']:.0f} s"
         )
     lines += [
         f"- interactions, noise {row['noise']:g}, {row['method']}: AUC {row['mean_auc']:.3f}"

@@ -342,3 +342,32 @@ def test_among_more_columns_a_network_says_the_same() -> None:
     narrow = fit(graph, x[:, [1, 3]], x[:, 1] * x[:, 3], generator, effort="quick")
     wide = narrow.widened(("a", "b", "c", "d"), x)
     assert np.allclose(wide.predict(x), narrow.predict(x[:, [1, 3]]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_network_that_grew_says_what_it_said_and_goes_on_from_there(depth: int) -> None:
+    graph, x, y = tree_data(200)
+    fold = np.arange(200) % 2
+    effort = Effort(2, 6, 100, 20, 1e10, 3, None)
+    before = fit(graph, x, y, np.random.default_rng(0), effort=effort, fold=fold, depth=depth)
+    told = {"fold": fold, "start": before, "width": 6, "depth": depth}
+    untouched = fit(graph, x, y, np.random.default_rng(1), effort=Effort(2, 0, 0, 0, 0, 6, None), **told)
+    np.testing.assert_allclose(untouched.predict(x), before.predict(x), atol=1e-12)
+    after = fit(graph, x, y, np.random.default_rng(1), effort=Effort(2, 0, 0, 40, 1e10, 6, None), **told)
+    error = lambda fitted: [np.mean((fitted.held_out - y)[fold == one] ** 2) for one in range(2)]
+    assert after.width == 6
+    assert all(late <= early for late, early in zip(error(after), error(before), strict=True))  # of every fold
+    assert min(error(after)) < min(error(before)) / 5
+
+
+def test_least_squares_from_a_minimum_does_not_leave_it() -> None:
+    graph, x, y = tree_data(200)
+    build = lambda: CompositionalNet(graph, width=4, activation="tanh")
+    net, members = draw(build, [0, 1], dtype=torch.float64)
+    inputs, wanted = torch.from_numpy(x), torch.from_numpy(y)
+    data = (inputs, wanted, torch.ones(2, 200, dtype=torch.float64))  # nothing held out: the last parameters are kept
+    with torch.no_grad():
+        found = least_squares(net, members, *data, steps=150)
+        cold, warm = (least_squares(net, found.members, *data, steps=2, warm=warm).trained for warm in (False, True))
+    assert bool((warm <= found.trained * (1 + 1e-6)).all())
+    assert bool((cold > 1.1 * found.trained).all())

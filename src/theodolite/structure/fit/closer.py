@@ -1,4 +1,5 @@
-"""A graph that is claimed, fitted closer where there is no noise to stop at: wider constituents, more least squares."""
+"""A graph that is claimed, fitted closer where there is no noise to stop at: its networks grow, and least squares goes
+on. Each is that of a fold, and knows no more of the rows held out than it did."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ CLOSE = 3e-3  # of the variance: a network that misses more has a graph that mis
 APART = 0.1  # of the error: where networks of different folds agree better than that, the rest is noise,
 LITTLE = 5e-5  # unless one of them misses less than this
 WIDTH, MOST_PARAMETERS = 16, 600  # at that width
-EFFORT = Effort(folds=4, restarts=3, descent=200, polish=200, products=2e10, width=WIDTH, dense_width=None)
-EFFORTS = (EFFORT, replace(EFFORT, polish=300, products=6e10, width=24))  # a wider one where the first was closer
+EFFORT = Effort(folds=4, restarts=0, descent=0, polish=60, products=6e10, width=WIDTH, dense_width=None)
+EFFORTS = (EFFORT, replace(EFFORT, polish=100, products=1.5e11, width=24))  # a wider one where the first was closer
 
 
 def closer(
@@ -48,7 +49,8 @@ def _closer(
         *(before.graph, x, y, generator),
         effort=effort,
         fold=before.fold_of(x),
-        width=effort.width,
+        start=before,
+        width=max(effort.width, before.width),
         depth=before.depth,
         seconds=left,
     )
@@ -67,12 +69,14 @@ def _without_noise(trial: Trial, x: Array, y: Array) -> bool:
     """Whether what the network misses is its own: its folds then differ by as much as they miss, and where it is noise
     they agree."""
     fitted = trial.fitted
-    if trial.error > CLOSE or network_size(fitted.graph, WIDTH, fitted.depth) > MOST_PARAMETERS:
+    if network_size(fitted.graph, WIDTH, fitted.depth) > MOST_PARAMETERS:
         return False
     assert fitted.held_out is not None
     fold = fitted.fold_of(x)
     missed = (fitted.held_out - y) ** 2 / fitted.spread**2
     least = min(float(missed[fold == one].mean()) for one in np.unique(fold))
+    if least > CLOSE:
+        return False
     return least <= LITTLE or _spread(fitted, x) > APART * trial.error
 
 

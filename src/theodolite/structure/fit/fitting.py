@@ -23,6 +23,7 @@ from theodolite.graphs import CompositionalGraph
 from theodolite.nets.compositional_net import CompositionalNet
 from theodolite.structure.fit.descent import train_networks
 from theodolite.structure.fit.effort import Effort, effort_named
+from theodolite.structure.fit.growth import grown
 from theodolite.structure.fit.guide import Guide, modules
 from theodolite.structure.fit.guided_start import GuidedStart
 from theodolite.structure.fit.jacobian import values
@@ -161,7 +162,7 @@ def fit(
 ) -> Fitted:
     """The columns of `x` are the graph's variables, in its order. `fold` numbers the fold of every row from 0 (drawn at
     random if None). With a `guide`, one network of each fold starts from what it says of the graph's modules. From
-    `start`, networks of the same graph, folds, width and depth, least squares goes on.
+    `start`, networks of the same graph, folds and depth, and of this width or less, least squares goes on.
     `seconds` ends training early; what is returned then depends on the machine's speed, and otherwise only on the
     arguments. `progress` gets (done, total, label)."""
     rows, targets = checked(x, y, graph)
@@ -219,18 +220,27 @@ def fit(
         data = (rows, inputs, wanted, fold, of, generator)
         return GuidedStart(graph, build, *data, effort=work, until=halfway).members(guide)
 
-    def polished(of: Sequence[int], members: Tensor, steps: int, tell: Callable[[int, int], None] | None) -> Tensor:
+    def polished(
+        of: Sequence[int], members: Tensor, steps: int, tell: Callable[[int, int], None] | None, warm: bool = False
+    ) -> Tensor:
         if not polish:
             return members
         with torch.no_grad():
             return least_squares(
-                *(net, members, inputs, wanted, weighted(of)), steps=steps, until=until, progress=tell
+                *(net, members, inputs, wanted, weighted(of)), warm=warm, steps=steps, until=until, progress=tell
             ).members
+
+    def begun(start: Fitted) -> Tensor:
+        members = torch.from_numpy(start.members)
+        if start.width == width:
+            return members
+        _, drawn = draw(lambda: build(graph), _seeds(generator, len(members)), dtype=torch.float64)
+        return grown(network_shape(graph, start.width, depth, activation), members, net, drawn)
 
     def trained(of: Sequence[int], count: int, tell: bool) -> tuple[Tensor, Tensor]:
         """A network for each of these folds, and its error on the rows of the fold."""
         if start is not None and tell:
-            members = polished(of, torch.from_numpy(start.members), polish, counting(descent, "polish"))
+            members = polished(of, begun(start), polish, counting(descent, "polish"), warm=True)
             return members, _judged(net, members, inputs, wanted, weighted(of))
         members = descended(of, count, counting(0, "descent") if tell else None)
         others, tried = guided(of), 0

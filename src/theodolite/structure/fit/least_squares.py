@@ -25,7 +25,8 @@ TRIES = 4  # dampings tried with one Jacobian before a new one is made
 LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e10
 FIRST_LOOK, EVERY, SELDOM = 4, 2, 8  # steps to looks at the evidence, each of which costs as much as a step;
 SETTLED = 1.25  # they become rarer while ρ does not change by more than this factor
-LEAST_PENALTY = 1e-9  # ρ; the evidence drives it to 0 where there is no noise
+FIRST_PENALTY, LEAST_PENALTY = 1e-2, 1e-9  # ρ; the evidence drives it to 0 where there is no noise,
+FARTHEST = 10.0  # by at most this factor at a look
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def least_squares(
     weights: Float[Tensor, "member row"],
     *,
     penalty: float | None = None,
+    warm: bool = False,
     steps: int = 100,
     patience: int = 8,
     tolerance: float = 1e-4,
@@ -53,7 +55,8 @@ def least_squares(
     progress: Callable[[int, int], None] | None = None,
 ) -> Minimum:
     """`weights` are 1 on the rows a member learns from and 0 on those held out; the parameters kept are the best on the
-    held-out rows (the last where none are). `penalty` None: the evidence sets ρ. A member stops once it has not
+    held-out rows (the last where none are). `penalty` None: the evidence sets ρ, from the first step on where members
+    are `warm`, near a minimum, which a larger ρ would take them away from. A member stops once it has not
     improved by `tolerance`, relatively, for `patience` steps; all do at the time `until` (of `time.monotonic`).
     Members know nothing of each other: threads share them out.
     """
@@ -62,7 +65,7 @@ def least_squares(
         own_rows = rows if rows.ndim == 2 else rows[part]
         own_targets = targets if targets.ndim == 1 else targets[part]
         tell = progress if part.start == 0 else None
-        limits = (penalty, steps, patience, tolerance, until)
+        limits = (penalty, warm, steps, patience, tolerance, until)
         return _least_squares(net, members[part], own_rows, own_targets, weights[part], *limits, tell)
 
     found = side_by_side(share, shares(len(members), torch.get_num_threads()))
@@ -79,6 +82,7 @@ def _least_squares(
     targets: Tensor,
     weights: Tensor,
     penalty: float | None,
+    warm: bool,
     steps: int,
     patience: int,
     tolerance: float,
@@ -96,12 +100,12 @@ def _least_squares(
     state, count = members.clone(), weights.sum(1)
     residuals = values(net, state, rows) - targets
     damping, since = torch.ones_like(count), torch.zeros_like(count)
-    rho = torch.full_like(count, 1e-2 if penalty is None else penalty)
+    rho = torch.full_like(count, FIRST_PENALTY if penalty is None else penalty)
     lowest = (scored * residuals**2).sum(1) / scored.sum(1)
     learnt = weights.argsort(dim=1, descending=True, stable=True)[:, : int(count.max())]
     taught = rows[learnt] if rows.ndim == 2 else rows.gather(1, learnt[:, :, None].expand(-1, -1, rows.shape[2]))
     step, table = 0, None
-    due, every = (torch.full_like(going, first) for first in (FIRST_LOOK, EVERY))
+    due, every = (torch.full_like(going, first) for first in (1 if warm else FIRST_LOOK, EVERY))
 
     for step in range(1, steps + 1):
         table = jacobian(net, state, taught, table)
@@ -109,7 +113,8 @@ def _least_squares(
         looked = (due == step).nonzero()[:, 0]
         if penalty is None and len(looked):
             missed = (w * residuals**2).sum(1)
-            found = _evidence(normal, rho[looked], missed[looked], (state**2).sum(1)[looked], count[looked], looked)
+            told = (rho[looked], missed[looked], (state**2).sum(1)[looked], count[looked], looked)
+            found = _evidence(normal, *told, most=math.inf if step == 1 else FARTHEST)
             settled = (found / rho[looked]).log().abs() < math.log(SETTLED)
             rho[looked] = found
             every[looked] = torch.where(settled, (2 * every[looked]).clamp(max=SELDOM), EVERY)
@@ -193,10 +198,12 @@ def _gram(several: Float[Tensor, "member row column"]) -> Float[Tensor, "member 
     return torch.from_numpy(np.stack([one @ one.T for one in several.detach().numpy()]))
 
 
-def _evidence(normal: _Normal, rho: Tensor, errors: Tensor, size: Tensor, count: Tensor, of: Tensor) -> Tensor:
+def _evidence(
+    normal: _Normal, rho: Tensor, errors: Tensor, size: Tensor, count: Tensor, of: Tensor, most: float
+) -> Tensor:
     """ρ = α/β with γ = P − ρ tr(JᵀWJ + ρ)⁻¹ parameters that the data determine, α = γ/‖θ‖², β = (n − γ)/Σ w r², for
-    these members."""
+    these members; at most so many times what it was, or less."""
     determined = (normal.parameters - rho * normal.trace_of_inverse(rho, of)).clamp(min=1e-3)
     determined = torch.minimum(determined, 0.9 * count)
     found = determined / size * errors / (count - determined)
-    return torch.minimum(torch.maximum(found, rho / 10), rho * 10).clamp(min=LEAST_PENALTY)
+    return torch.minimum(torch.maximum(found, rho / most), rho * most).clamp(min=LEAST_PENALTY)
