@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -29,7 +29,7 @@ from theodolite.structure.fit.guide import Guide
 from theodolite.structure.progress import Progress, part_of
 from theodolite.structure.refine import WEIGHED, settle
 from theodolite.structure.result import Discovery, Found
-from theodolite.structure.search.pairs import with_left_over
+from theodolite.structure.search.pairs import pairs_of
 from theodolite.structure.search.search import search
 from theodolite.structure.stacking import stacked
 from theodolite.structure.surrogate.evidence import gather
@@ -261,6 +261,7 @@ def _judged(
         covered = float(np.mean(np.abs(returned.predict(test.x) - test.y) <= width))
         interval = {"coverage": COVERAGE, "half_width": width, "share_of_test_rows": covered}
     best = chosen or next((trial.found for trial in trials), None)
+    pairs = {} if best is None else pairs_of(best, asked, train.x, train.y) if mode == "data" else best.pairs
     heard = [*others, *details.pop("notes"), *asked.notes, *(best.notes if best is not None else ())]
     confirmed = {key: value for key, value in asked.to_json().items() if key not in ("abstained", "reason", "seconds")}
     return Discovery(
@@ -270,7 +271,7 @@ def _judged(
         abstained=asked.chosen is None,
         reason=asked.reason,
         confidence={} if asked.chosen is None else asked.chosen.confidence,
-        pairs=_pairs(mode, asked, train, best),
+        pairs=pairs,
         test_error=errors["returned"],
         dense_test_error=errors["dense"],
         boosting_test_error=errors.get("boosting"),
@@ -296,14 +297,6 @@ def _judged(
             "seconds": round(work.elapsed, 3),
         },
     )
-
-
-def _pairs(mode: str, asked: Confirmation, train: Samples, best: Found | None) -> Mapping[tuple[str, str], float]:
-    """Those of a table's claimed graph also by what its network leaves over; of a black box they are differences."""
-    if best is None or best is not asked.chosen or mode != "data":
-        return {} if best is None else best.pairs
-    own = next((trial.fitted for trial in asked.trials if trial.found.graph == best.graph), None)
-    return best.pairs if own is None else with_left_over(best.pairs, own, train.x, train.y)
 
 
 def _unconfirmed(judged: Discovery, found: Found) -> Discovery:

@@ -20,6 +20,7 @@ from theodolite.structure.fit.confirm import Confirmation
 from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import LEAST_ROWS, Fitted, fit
 from theodolite.structure.result import Discovery, Found
+from theodolite.structure.search.pairs import pairs_of
 from theodolite.structure.stacking import WeightedMean, alone, stacked
 
 Array = NDArray[np.float64]
@@ -149,6 +150,7 @@ def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Setti
     notes += asked.notes
     details = {"rows": len(rows), **_details(asked)}
     found = asked.chosen or dense
+    found = replace(found, pairs=pairs_of(found, asked, rows, targets))
     late = settings.seconds is not None and time.monotonic() - began > settings.seconds
     boosting = settings.boosting and not late
     stack = stacked(asked.model, asked.dense, rows, targets, settings.generator, boosting=boosting)

@@ -16,9 +16,11 @@ from scipy import stats
 
 from theodolite.graphs import CompositionalGraph
 from theodolite.structure.data.source import Array
+from theodolite.structure.fit.confirm import Confirmation
 from theodolite.structure.fit.dependence import dependence, polynomials, products
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.fit.fitting import Fitted, fit
+from theodolite.structure.result import Found
 from theodolite.structure.search.interactions import measure_interactions, sure_terms
 from theodolite.structure.search.summands import summands_graph
 from theodolite.structure.surrogate.surrogate import fit_surrogate
@@ -40,6 +42,14 @@ def pair_scores(x: Array, y: Array, variables: Sequence[str], generator: np.rand
         return scores
     fitted = fit(summands_graph(source.variables, terms, "sum"), x, y, generator, effort=EFFORT, depth=DEPTH)
     return scores if fitted.validation_error >= 1 - source.r2 else with_left_over(scores, fitted, x, y)
+
+
+def pairs_of(found: Found, asked: Confirmation, x: Array, y: Array) -> Mapping[tuple[str, str], float]:
+    """The scores of a graph that was found in a table; of one that is claimed, by what its network leaves over, too."""
+    if asked.chosen is None or found.graph != asked.chosen.graph:
+        return found.pairs
+    own = next((trial.fitted for trial in asked.trials if trial.found.graph == found.graph), None)
+    return found.pairs if own is None else with_left_over(found.pairs, own, x, y)
 
 
 def with_left_over(scores: Mapping[tuple[str, str], float], fitted: Fitted, x: Array, y: Array) -> Pairs:
