@@ -6,8 +6,9 @@ every product gain a tenth or two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from typing import TypeVar
@@ -37,7 +38,7 @@ def side_by_side(work: Callable[[Part], Result], parts: Iterable[Part]) -> list[
         with torch.set_grad_enabled(graph):
             return work(part)
 
-    with _products().limit(limits=1, user_api="blas"):
+    with numpy_alone():
         try:
             count = min(given, len(every))
             with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
@@ -56,6 +57,13 @@ def shares(count: int, parts: int) -> list[slice]:
     parts = max(1, min(parts, count))
     edges = [count * part // parts for part in range(parts + 1)]
     return [slice(first, last) for first, last in pairwise(edges)]
+
+
+@contextmanager
+def numpy_alone() -> Iterator[None]:
+    """NumPy's products have one thread in here: its threads and torch's would wait for each other's cores."""
+    with _products().limit(limits=1, user_api="blas"):
+        yield
 
 
 @cache
