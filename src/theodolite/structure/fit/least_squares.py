@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from theodolite.structure.fit.jacobian import jacobian, values
-from theodolite.structure.fit.side_by_side import shares, side_by_side
+from theodolite.structure.fit.side_by_side import shares, side_by_side, threads
 from theodolite.training.stacked import Stacked
 
 TRIES = 4  # dampings tried with one Jacobian before a new one is made
@@ -68,7 +68,7 @@ def least_squares(
         limits = (penalty, warm, steps, patience, tolerance, until)
         return _least_squares(net, members[part], own_rows, own_targets, weights[part], *limits, tell)
 
-    found = side_by_side(share, shares(len(members), torch.get_num_threads()))
+    found = side_by_side(share, shares(len(members), threads()))
     if len(found) == 1:
         return found[0]
     both = lambda name: torch.cat([getattr(part, name) for part in found])

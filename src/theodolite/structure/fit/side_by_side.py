@@ -1,7 +1,6 @@
 """Parts of a computation that know nothing of each other, on as many threads as torch may use, each of one thread.
 
-Of many small matrices, two threads that take half of them each are nearly twice as fast as one; two threads that share
-every product gain a tenth or two.
+Of many small matrices, two threads that take half of them each gain more than two threads that share every product.
 """
 
 from __future__ import annotations
@@ -9,42 +8,62 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import TypeVar
 
 import torch
 from threadpoolctl import ThreadpoolController
 
+from theodolite.device import cpu_threads
+
 Part = TypeVar("Part")
 Result = TypeVar("Result")
+_given: ContextVar[int | None] = ContextVar("threads that torch had before it was alone", default=None)
+
+
+def threads() -> int:
+    """How many parts go side by side: as many as torch has threads, or had before it was `alone`."""
+    return _given.get() or torch.get_num_threads()
 
 
 def side_by_side(work: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
-    """What the work makes of every part, in their order; one after another where torch has one thread. NumPy's products
-    have one thread meanwhile.
+    """What the work makes of every part, in their order; one after another where torch has one thread.
 
     Examples:
         >>> side_by_side(lambda n: n * n, range(4))
         [0, 1, 4, 9]
     """
     every = list(parts)
-    given = torch.get_num_threads()
-    if given < 2 or not every:
+    count = min(threads(), len(every))
+    if threads() < 2 or not every:
         return [work(part) for part in every]
     graph = torch.is_grad_enabled()
 
-    def alone(part: Part) -> Result:
+    def by_itself(part: Part) -> Result:
         with torch.set_grad_enabled(graph):
             return work(part)
 
-    with numpy_alone():
-        try:
-            count = min(given, len(every))
-            with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                return list(pool.map(alone, every))
-        finally:
-            torch.set_num_threads(given)  # of threads that begin later, too
+    with alone(), ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        return list(pool.map(by_itself, every))
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Torch, NumPy and scikit-learn have one thread in here, but for what goes side by side. Each has threads of its
+    own and wakes them for every short operation, which costs more than it gains, and they wait for each other's cores.
+    """
+    if _given.get() is not None:
+        yield
+        return
+    import sklearn.ensemble  # noqa: F401  whose threads are among those that are found
+
+    token = _given.set(threads())
+    try:
+        with cpu_threads(1), ThreadpoolController().limit(limits=1):
+            yield
+    finally:
+        _given.reset(token)
 
 
 def shares(count: int, parts: int) -> list[slice]:
@@ -57,15 +76,3 @@ def shares(count: int, parts: int) -> list[slice]:
     parts = max(1, min(parts, count))
     edges = [count * part // parts for part in range(parts + 1)]
     return [slice(first, last) for first, last in pairwise(edges)]
-
-
-@contextmanager
-def numpy_alone() -> Iterator[None]:
-    """NumPy's products have one thread in here: its threads and torch's would wait for each other's cores."""
-    with _products().limit(limits=1, user_api="blas"):
-        yield
-
-
-@cache
-def _products() -> ThreadpoolController:
-    return ThreadpoolController()
