@@ -173,7 +173,7 @@ def table(results: dict[str, Any]) -> str:
         )
     for row in results.get("close", ()):
         lines.append(
-            f"- {row['shape']}: {row['outcomes']}; exact ones below 1e-8: {row['close'][0]} of {row['close'][1]}, "
+            f"- {row['shape']}: {row['outcomes']}; exact ones below {discover_close.CLOSE:g}: {row['close'][0]} of {row['close'][1]}, "
             f"{row['median_error'] or float('nan'):.1e} in the median; {row['seconds']['median']:.0f} s"
         )
     lines += [

@@ -10,7 +10,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from theodolite.device import cpu_threads
-from theodolite.structure.fit.side_by_side import alone, shares, side_by_side, threads
+from theodolite.structure.fit.side_by_side import one_thread, shares, side_by_side, threads
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -29,10 +29,10 @@ def test_parts_come_back_in_order_from_as_many_threads_as_torch_has(number: int)
     assert len({name for _, _, name in found}) == number
 
 
-def test_alone_there_is_one_thread_of_everything_but_as_many_parts_side_by_side() -> None:
+def test_in_one_thread_there_is_one_thread_of_everything_but_as_many_parts_side_by_side() -> None:
     with cpu_threads(2):
         before = threadpool_info()
-        with alone(), alone():
+        with one_thread(), one_thread():
             assert torch.get_num_threads() == 1
             assert threads() == 2
             assert {pool["num_threads"] for pool in threadpool_info()} == {1}

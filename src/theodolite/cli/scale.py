@@ -66,7 +66,6 @@ def scale(
     Losses are bits a byte on documents that are held out. Everything finished is kept under --out: the same command
     again goes on where it was; more sizes, depths or seeds join what is there.
     """
-
     from theodolite.cli.views.scale import page, print_scaling
     from theodolite.files import OutputFolder, refuse_foreign
     from theodolite.lab.campaign import Listener

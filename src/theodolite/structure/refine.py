@@ -28,7 +28,7 @@ from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.fit.guide import Guide
 from theodolite.structure.fit.scaled_start import terms_below
-from theodolite.structure.fit.side_by_side import alone
+from theodolite.structure.fit.side_by_side import one_thread
 from theodolite.structure.fit.verify import verified
 from theodolite.structure.piecewise import with_steps
 from theodolite.structure.progress import Progress, part_of
@@ -70,7 +70,7 @@ NEAR = 2.0  # times the lowest error that a simpler finalist may have
 log = logging.getLogger(__name__)
 
 
-@alone()
+@one_thread()
 def settle(
     x: Array,
     y: Array,

@@ -19,7 +19,7 @@ from theodolite.statistics.paired import above_zero
 from theodolite.structure.additive import fit_additive
 from theodolite.structure.boosting import boosted, fold_trees, stopping_error
 from theodolite.structure.fit.fitting import Fitted
-from theodolite.structure.fit.side_by_side import alone as one_thread
+from theodolite.structure.fit.side_by_side import one_thread
 from theodolite.structure.fold_errors import Model, error_products, unseen
 
 Array = NDArray[np.float64]

@@ -18,7 +18,7 @@ from theodolite.statistics.paired import LEVEL, holm
 from theodolite.structure.fit.effort import EFFORTS, Effort, effort_named
 from theodolite.structure.fit.fitting import Fitted, checked, drawn_folds, fit, network_size
 from theodolite.structure.fit.guide import Guide
-from theodolite.structure.fit.side_by_side import alone
+from theodolite.structure.fit.side_by_side import one_thread
 from theodolite.structure.progress import Progress
 from theodolite.structure.result import Found
 from theodolite.structure.surrogate.networks import better_folds
@@ -90,7 +90,7 @@ class Confirmation:
         }
 
 
-@alone()
+@one_thread()
 def confirm(
     candidates: Sequence[Found],
     x: ArrayLike,

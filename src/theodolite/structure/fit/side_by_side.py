@@ -19,11 +19,11 @@ from theodolite.device import cpu_threads
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
-_given: ContextVar[int | None] = ContextVar("threads that torch had before it was alone", default=None)
+_given: ContextVar[int | None] = ContextVar("threads that torch had before it had one", default=None)
 
 
 def threads() -> int:
-    """How many parts go side by side: as many as torch has threads, or had before it was `alone`."""
+    """How many parts go side by side: as many as torch has threads, or had before `one_thread`."""
     return _given.get() or torch.get_num_threads()
 
 
@@ -44,12 +44,12 @@ def side_by_side(work: Callable[[Part], Result], parts: Iterable[Part]) -> list[
         with torch.set_grad_enabled(graph):
             return work(part)
 
-    with alone(), ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with one_thread(), ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         return list(pool.map(by_itself, every))
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Torch, NumPy and scikit-learn have one thread in here, but for what goes side by side. Each has threads of its
     own and wakes them for every short operation, which costs more than it gains, and they wait for each other's cores.
     """
