@@ -172,8 +172,9 @@ def table(results: dict[str, Any]) -> str:
             f"({low:.3f}–{high:.3f}); {row['outcomes']}; {row['seconds']['median']:.0f} s"
         )
     for row in results.get("close", ()):
+        near, exact = row["close"]
         lines.append(
-            f"- {row['shape']}: {row['outcomes']}; exact ones below {discover_close.CLOSE:g}: {row['close'][0]} of {row['close'][1]}, "
+            f"- {row['shape']}: {row['outcomes']}; exact ones below {discover_close.CLOSE:g}: {near} of {exact}, "
             f"{row['median_error'] or float('nan'):.1e} in the median; {row['seconds']['median']:.0f} s"
         )
     lines += [
