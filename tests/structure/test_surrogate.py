@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from theodolite.errors import BadInput
 from theodolite.structure.data.source import Array
-from theodolite.structure.surrogate.gaussian_process import Processes, _factor, _matrix, evidence
+from theodolite.structure.surrogate.gaussian_process import Processes, _covariance, _factor, _matrix, evidence
 from theodolite.structure.surrogate.surrogate import SurrogateSource, fit_surrogate
 
 NAMES = ("a", "b", "c")
@@ -94,14 +94,18 @@ def test_a_process_predicts_as_scikit_learn_does_with_the_same_covariance(kind: 
     x, fresh = generator.uniform(-1, 1, (40, 3)), generator.uniform(-1, 1, (10, 3))
     y = smooth(x)
     lengths = np.array([0.7, 1.1, 2.0])
-    scaled, height, noise = torch.from_numpy(x / lengths)[None], torch.tensor(1.3), torch.tensor(0.01)
+    scaled, height, noise = torch.from_numpy(x / lengths), torch.tensor(1.3), torch.tensor(0.01)
     factor = _factor(_matrix(kind, scaled, height, noise))  # type: ignore[arg-type]
-    weights = torch.cholesky_solve(torch.from_numpy(y)[None, :, None], factor)[..., 0] * height
-    ours = Processes(kind, torch.from_numpy(lengths), scaled, weights).everywhere(torch.from_numpy(fresh))[0]  # type: ignore[arg-type]
+    weights = torch.cholesky_solve(torch.from_numpy(y)[:, None], factor).mT * height
+    process = Processes(kind, torch.from_numpy(lengths), scaled, weights)  # type: ignore[arg-type]
+    ours = process.everywhere(torch.from_numpy(fresh))[0]
     shape = RBF(lengths) if kind == "gaussian" else Matern(lengths, nu=2.5)
     kernel = ConstantKernel(1.3) * shape + WhiteKernel(0.01)
     peer = GaussianProcessRegressor(kernel, optimizer=None, alpha=0).fit(x, y)
     np.testing.assert_allclose(ours.numpy(), peer.predict(fresh), atol=1e-5)
+    leaf = torch.from_numpy(fresh / lengths).requires_grad_()
+    (slope,) = torch.autograd.grad((_covariance(kind, leaf, scaled) @ weights.mT).sum(), leaf)  # type: ignore[arg-type]
+    np.testing.assert_allclose(process.slopes(torch.from_numpy(fresh))[0], slope / lengths, atol=1e-9)
 
 
 def test_the_same_generator_fits_the_same_surrogate() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -153,7 +155,7 @@ def _perceptrons(block: Perceptrons, own: dict[str, Tensor], u: Tensor, slopes: 
     for layer in range(depth):
         said = _times(own[f"weights.{layer}"], reads[-1], own[f"biases.{layer}"])
         if not slopes:
-            reads.append(block.activation(said))
+            reads.append(_tanh(said) if _is_tanh(block.activation) else block.activation(said))
             continue
         bent, bend = _bent(block.activation, said)
         reads.append(bent)
@@ -178,13 +180,35 @@ def _perceptrons(block: Perceptrons, own: dict[str, Tensor], u: Tensor, slopes: 
 
 def _bent(activation: Callable[[Tensor], Tensor], said: Tensor) -> tuple[Tensor, Tensor]:
     """An activation and its slope."""
-    if isinstance(activation, nn.Tanh) or activation is torch.tanh:
-        bent = said.tanh()
+    if _is_tanh(activation):
+        bent = _tanh(said)
         return bent, 1 - bent**2
     with torch.enable_grad():
         said = said.detach().requires_grad_()
         bent = activation(said)
     return bent.detach(), torch.autograd.grad(bent, said, torch.ones_like(bent))[0]
+
+
+def _is_tanh(activation: Callable[[Tensor], Tensor]) -> bool:
+    return isinstance(activation, nn.Tanh) or activation is torch.tanh
+
+
+def _tanh(x: Tensor) -> Tensor:
+    """On a CPU by NumPy, whose vectors take a fifth to a tenth of the time of torch's."""
+    return x.tanh() if x.device.type != "cpu" else _Tanh.apply(x)  # pyright: ignore[reportReturnType]
+
+
+class _Tanh(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = torch.from_numpy(np.tanh(x.detach().numpy()))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> Tensor:
+        (y,) = ctx.saved_tensors
+        return torch.addcmul(slopes[0], slopes[0] * y, y, value=-1)
 
 
 def _sums(_: Sums, own: dict[str, Tensor], u: Tensor, _slopes: bool) -> tuple[Tensor, Slopes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -48,11 +48,21 @@ class Ensemble:
         """Every member's output at the same rows."""
         return self.outputs(rows.expand(self.members, *rows.shape))
 
+    def slopes(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row variable"]:
+        double = Ensemble(tuple((weight.double(), bias.double()) for weight, bias in self.layers))
+        return slopes_of(double.outputs, self.members, rows)
+
     def only(self, chosen: Sequence[int]) -> Ensemble:
         return Ensemble(tuple((weight[list(chosen)], bias[list(chosen)]) for weight, bias in self.layers))
 
-    def double(self) -> Ensemble:
-        return Ensemble(tuple((weight.double(), bias.double()) for weight, bias in self.layers))
+
+def slopes_of(
+    outputs: Callable[[Tensor], Tensor], members: int, rows: Float[Tensor, "row variable"]
+) -> Float[Tensor, "member row variable"]:
+    """Of functions of (member, row, variable), by the way back."""
+    leaf = rows.expand(members, *rows.shape).clone().requires_grad_()
+    with torch.enable_grad():
+        return torch.autograd.grad(outputs(leaf).sum(), leaf)[0]
 
 
 def train_ensemble(

@@ -15,6 +15,7 @@ from torch import Tensor
 from theodolite.structure.data.source import Array
 from theodolite.structure.fit.fitting import Fitted
 from theodolite.structure.fit.jacobian import values
+from theodolite.structure.surrogate.ensemble import slopes_of
 from theodolite.structure.surrogate.surrogate import SurrogateSource
 from theodolite.training.stacked import Stacked
 
@@ -38,17 +39,16 @@ class Networks:
     def chunk(self) -> int:
         return CHUNK
 
-    def outputs(self, rows: Float[Tensor, "member row variable"]) -> Float[Tensor, "member row"]:
+    def everywhere(
+        self, rows: Float[Tensor, "row variable"] | Float[Tensor, "member row variable"]
+    ) -> Float[Tensor, "member row"]:
         return values(self.net, self.weights, rows.to(self.weights.dtype))
 
-    def everywhere(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row"]:
-        return values(self.net, self.weights, rows.to(self.weights.dtype))
+    def slopes(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row variable"]:
+        return slopes_of(self.everywhere, self.members, rows)
 
     def only(self, chosen: Sequence[int]) -> Networks:
         return Networks(self.net, self.weights[list(chosen)])
-
-    def double(self) -> Networks:
-        return self
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,16 @@ class Logarithms:
     def chunk(self) -> int:
         return self.inner.chunk
 
-    def outputs(self, rows: Float[Tensor, "member row variable"]) -> Float[Tensor, "member row"]:
-        return self._log(self.inner.outputs(rows))
-
-    def everywhere(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row"]:
+    def everywhere(
+        self, rows: Float[Tensor, "row variable"] | Float[Tensor, "member row variable"]
+    ) -> Float[Tensor, "member row"]:
         return self._log(self.inner.everywhere(rows))
+
+    def slopes(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row variable"]:
+        return slopes_of(self.everywhere, self.members, rows)
 
     def only(self, chosen: Sequence[int]) -> Logarithms:
         return replace(self, inner=self.inner.only(chosen))
-
-    def double(self) -> Logarithms:
-        return self
 
     def _log(self, said: Tensor) -> Tensor:
         return (math.copysign(1.0, self.middle) * (self.middle + self.unit * said)).clamp(min=self.least).log()

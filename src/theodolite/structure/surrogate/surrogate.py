@@ -37,15 +37,15 @@ class Predictors(Protocol):
         """Rows to pass at once."""
         ...
 
-    def outputs(self, rows: Float[Tensor, "member row variable"]) -> Float[Tensor, "member row"]: ...
-
     def everywhere(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row"]:
         """Every member's output at the same rows."""
         ...
 
-    def only(self, chosen: Sequence[int]) -> Predictors: ...
+    def slopes(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row variable"]:
+        """Every member's gradient there, in float64."""
+        ...
 
-    def double(self) -> Predictors: ...
+    def only(self, chosen: Sequence[int]) -> Predictors: ...
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,8 @@ class SurrogateSource:
 
     def member_gradients(self, points: Array) -> Array:
         """The gradient of each sound member: (member, point, variable)."""
-        ensemble, parts = self.ensemble.double(), []
-        if self.sound is not None:
-            ensemble = ensemble.only(self.sound)
-        for part in self._standard(points).split(max(1, ensemble.chunk // 4)):
-            leaf = part.expand(ensemble.members, *part.shape).clone().requires_grad_()
-            (slope,) = torch.autograd.grad(ensemble.outputs(leaf).sum(), leaf)
-            parts.append(slope)
+        ensemble = self.ensemble if self.sound is None else self.ensemble.only(self.sound)
+        parts = [ensemble.slopes(part) for part in self._standard(points).split(max(1, ensemble.chunk // 4))]
         return torch.cat(parts, 1).numpy() * (self.unit / self.scale)
 
     def gradients(self, points: Array) -> Gradients:

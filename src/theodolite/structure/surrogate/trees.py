@@ -33,18 +33,15 @@ class Trees:
     def chunk(self) -> int:
         return CHUNK
 
-    def outputs(self, rows: Float[Tensor, "member row variable"]) -> Float[Tensor, "member row"]:
-        said = [torch.from_numpy(one.predict(own.numpy())) for one, own in zip(self.trees, rows, strict=True)]
-        return torch.stack(said)
-
     def everywhere(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row"]:
-        return self.outputs(rows.expand(self.members, *rows.shape))
+        return torch.stack([torch.from_numpy(one.predict(rows.numpy())) for one in self.trees])
+
+    def slopes(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row variable"]:
+        """Trees are constant on boxes."""
+        return rows.new_zeros(self.members, *rows.shape)
 
     def only(self, chosen: Sequence[int]) -> Trees:
         return Trees(tuple(self.trees[member] for member in chosen))
-
-    def double(self) -> Trees:
-        return self
 
 
 def tree_source(x: Array, y: Array, variables: Sequence[str], seed: int) -> SurrogateSource:
