@@ -128,7 +128,7 @@ def test_a_variable_that_is_dropped_takes_along_what_it_alone_feeds() -> None:
 
 def test_a_product_of_powers_comes_out_as_one_product() -> None:
     x, y = draw(lambda a, b, c, d: (a + 2) ** 2 * (b + 2) / (c + 2), rows=100)
-    asked = settle(x, y, NAMES, np.random.default_rng(0), effort=SMALL)
+    asked = settle(x, y, NAMES, np.random.default_rng(1), effort=SMALL)
     assert asked.chosen is not None
     assert [(set(node.inputs), node.kind) for node in asked.chosen.graph.nodes] == [({"a", "b", "c"}, "product")]
     assert asked.model.validation_error < 0.2 * asked.dense.validation_error

@@ -60,7 +60,7 @@ def friedman() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def fitted(friedman: tuple[np.ndarray, np.ndarray]) -> CompositionalRegressor:
-    return CompositionalRegressor(random_state=0).fit(*friedman)
+    return CompositionalRegressor(random_state=1).fit(*friedman)
 
 
 def test_it_finds_the_one_interaction_of_friedmans_function(fitted: CompositionalRegressor) -> None:
@@ -188,7 +188,7 @@ def test_trees_predict_where_held_out_rows_prefer_them_and_this_is_said() -> Non
         left = np.where(x[:, 4] > 0, np.where(x[:, 3] > 0.2, -3.0, 2.0), 0.0)
         return np.where(x[:, 0] > 0, right, left)
 
-    draw = np.random.default_rng(0)
+    draw = np.random.default_rng(1)
     x = draw.uniform(-1, 1, (300, 5))
     found = CompositionalRegressor(effort=TINY, random_state=0).fit(x, nested(x))
     assert found.predictor_ in ("boosting", "mean")

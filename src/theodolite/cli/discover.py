@@ -18,6 +18,7 @@ from theodolite.cli.options import panel, print_json, provenance
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
+from theodolite.structure.workers import ready
 
 _table, _box = panel("Tables"), panel("Black boxes")
 _MOST_VARIABLES = 1_000  # every pair of them is looked at
@@ -70,6 +71,8 @@ def discover(
     From a table of measurements, or from a function that can be asked. Abstains where rows held out do not prefer the
     graph to a dense network.
     """
+    if Path(data).is_file():
+        ready()  # they load while this process does
     from theodolite.structure.discover import discover as find
     from theodolite.structure.explain.explanation import explain
     from theodolite.structure.saving import check_folder, save

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from theodolite.errors import BadInput
+from theodolite.structure.workers import by_workers
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingRegressor
@@ -28,11 +30,9 @@ _PART = 2_000_000  # of rows times trees that are looked up at once
 def boosted(x: Array, y: Array, seed: int) -> HistGradientBoostingRegressor:
     """Scikit-learn's histogram boosting in the setting that is best on a tenth held out; its own early stopping on that
     tenth sets the number of trees."""
-    found = [
-        _trees(len(x), seed, rate, leaves, max_iter=1000, early_stopping=True, n_iter_no_change=15).fit(x, y)
-        for leaves in LEAVES
-        for rate in RATES
-    ]
+    stopping = {"max_iter": 1000, "early_stopping": True, "n_iter_no_change": 15}
+    settings = [(rate, leaves) for leaves in LEAVES for rate in RATES]
+    found = by_workers(partial(_fitted, x, y, seed, *setting, **stopping) for setting in settings)
     return max(found, key=lambda trees: float(np.max(trees.validation_score_)))
 
 
@@ -110,10 +110,9 @@ def trees_of_folds(
     """Of every fold (numbered from 0) trees that have not seen its rows, in the setting and of as many rounds as those
     of `boosted`."""
     options = {"max_iter": like.n_iter_, "early_stopping": False}
-    return [
-        _trees(int(rows.sum()), seed, like.learning_rate, like.max_leaf_nodes, **options).fit(x[rows], y[rows])
-        for rows in (fold != number for number in range(int(fold.max()) + 1))
-    ]
+    setting = (seed, like.learning_rate, like.max_leaf_nodes)
+    others = (fold != number for number in range(int(fold.max()) + 1))
+    return list(by_workers(partial(_fitted, x[rows], y[rows], *setting, **options) for rows in others))
 
 
 def _forest(several: list[HistGradientBoostingRegressor]) -> Forest:
@@ -135,10 +134,10 @@ def _forest(several: list[HistGradientBoostingRegressor]) -> Forest:
     )
 
 
-def _trees(rows: int, seed: int, rate: float, leaves: Any, **options: Any) -> HistGradientBoostingRegressor:
+def _fitted(x: Array, y: Array, seed: int, rate: float, leaves: Any, **options: Any) -> HistGradientBoostingRegressor:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    least = min(20, max(2, rows // 50))
+    least = min(20, max(2, len(x) // 50))
     return HistGradientBoostingRegressor(
         learning_rate=rate, max_leaf_nodes=leaves, min_samples_leaf=least, random_state=seed, **options
-    )
+    ).fit(x, y)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -22,18 +23,19 @@ from theodolite.graphs.equivalence import structure_key
 from theodolite.graphs.graph import Kind
 from theodolite.statistics.paired import above_zero
 from theodolite.structure.data.source import Array
+from theodolite.structure.draws import own_draws
 from theodolite.structure.fit.closer import closer
 from theodolite.structure.fit.confirm import Confirmation, complexity, confirm
 from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
-from theodolite.structure.fit.fitting import Fitted, fit
+from theodolite.structure.fit.fitting import LEAST_SECONDS, Fitted, fit_until
 from theodolite.structure.fit.guide import Guide
 from theodolite.structure.fit.scaled_start import terms_below
-from theodolite.structure.fit.side_by_side import one_thread
+from theodolite.structure.fit.side_by_side import one_thread, threads
 from theodolite.structure.fit.verify import verified
 from theodolite.structure.piecewise import with_steps
 from theodolite.structure.progress import Progress, part_of
 from theodolite.structure.result import Found
-from theodolite.structure.search.interactions import measure_interactions, one_sign, propose, propose_from
+from theodolite.structure.search.interactions import Fit, measure_interactions, one_sign, propose, propose_from
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
 from theodolite.structure.search.nesting import turns
 from theodolite.structure.search.sources import Sources, undetermined, with_sources
@@ -42,9 +44,10 @@ from theodolite.structure.surrogate.effects import HeldOut
 from theodolite.structure.surrogate.networks import Networks, better_folds, logarithm, network_source
 from theodolite.structure.surrogate.screening import screened
 from theodolite.structure.surrogate.surrogate import FEW, SurrogateSource, fit_surrogate
-from theodolite.structure.surrogate.warped import additive_scale
+from theodolite.structure.workers import Promise, begin, by_workers, forget, ready
 
 LEAST_ROWS = 50  # fewer cannot tell one graph from another
+MANY = 500  # rows, with which quick fits take longer than it takes to start a worker
 ROUNDS = 4
 FIRST = Effort(folds=4, restarts=2, descent=200, polish=40, products=3e10, width=11, dense_width=None)
 SECOND = replace(EFFORTS["standard"], descent=200, polish=60, dense_width=None)
@@ -60,7 +63,6 @@ FEW_CANDIDATES = 5  # of those proposed, with quick effort, beside the first who
 FEW_BELOW = 3  # and functions of one sum
 AGAIN = 2  # graphs that are fitted again, with more effort, where quick fits do not tell
 QUICKLY = 2.0  # times the dense network's error that a quick fit of a graph may have, to be fitted again
-LEAST_SECONDS = 0.1  # for a fit, however late it is
 FIRST_SHARE = 0.4  # of the time for the search, that the first dense network may take
 SURROGATE_SECONDS = 30  # that must be left for Gaussian processes to be tried as well
 FINALISTS = 3
@@ -100,6 +102,7 @@ def settle(
     if progress is not None:
         progress(0.0, 1.0, "looking for candidates")
     quick = work.products < TRIAL.products
+    ready(threads() if enough and (not quick or len(y) >= MANY) else 1)
     sources = sources_of(x[:, kept], names, np.random.default_rng(0)) if enough else {}
     candidates: list[Found] = []
     before: dict[str, Any] = {}
@@ -193,31 +196,35 @@ class _Refinement:
     progress: Progress | None
     tried: dict[object, _Tried] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=set)
-    dense: Fitted = field(init=False)
+    fold: NDArray[np.int64] = field(init=False)
+    whole: Promise[Fitted] = field(init=False)  # the dense network,
+    process: Promise[SurrogateSource] | None = None  # and Gaussian processes where rows are few and there is time
 
     def __post_init__(self) -> None:
         self.fold = self.generator.permutation(len(self.y)) % TRIAL.folds
+        # what is needed in any case, or likely, begins while candidates are looked for
+        self.whole = begin(self._fit(CompositionalGraph.dense(self.variables), FIRST, share=FIRST_SHARE))
+        if len(self.y) <= FEW and (self.left is None or self.left > SURROGATE_SECONDS):
+            self.process = begin(partial(fit_surrogate, *self._data(), own_draws(self.generator)))
 
     def finalists(self) -> list[Found]:
         """The best of all that was tried, and simpler graphs that come near; or what quick fits show, where no
         constituent of it is large enough to have anything inside."""
         shown = self._shown()
         if shown is not None and max(complexity(shown.graph)) <= SMALL:
-            self._fit_dense()
+            if self.process is not None:
+                forget([self.process])
             return [shown]
         source = self._first()
         if shown is not None:
-            self._try(shown)
+            self._try([shown])
         log.info("the first surrogate's error on unseen rows is %.3g", 1 - source.r2)
         for number in range(ROUNDS):
             if (tell := part_of(self.progress, REFINED, CONFIRMED)) is not None:
                 tell(number, ROUNDS, "refining")
             before = self.best
             fresh = self._fresh(source)
-            for found in fresh:
-                if self.late:
-                    break
-                self._try(found)
+            self._try(fresh)
             self._drop(source)
             self._guide()
             best = self.best
@@ -236,36 +243,40 @@ class _Refinement:
     def best(self) -> _Tried | None:
         return min(self.tried.values(), key=lambda tried: tried.error, default=None)
 
-    def _first(self) -> SurrogateSource:
-        """A dense network, or Gaussian processes where rows are few and these predict better."""
-        left = None if self.until is None else self.until - time.monotonic()
-        self._fit_dense()
-        found = network_source(self.dense, self.x, self.y)
-        if len(self.y) <= FEW and (left is None or left > SURROGATE_SECONDS):
-            process = fit_surrogate(self.x, self.y, self.variables, self.generator)
-            found = process if process.r2 > found.r2 else found
-        return found
+    @property
+    def left(self) -> float | None:
+        return None if self.until is None else self.until - time.monotonic()
 
-    def _fit_dense(self) -> None:
-        self.dense = self._fit(CompositionalGraph.dense(self.variables), FIRST, share=FIRST_SHARE)
+    @property
+    def dense(self) -> Fitted:
+        return self.whole.result()
+
+    def _data(self) -> tuple[Array, Array, tuple[str, ...]]:
+        return self.x, self.y, self.variables
+
+    def _first(self) -> SurrogateSource:
+        """A dense network, or Gaussian processes where these predict better."""
+        found = network_source(self.dense, self.x, self.y)
+        process = None if self.process is None else self.process.result()
+        return found if process is None or process.r2 <= found.r2 else process
 
     def _shown(self) -> Found | None:
         """A graph that quick fits prefer and nothing speaks against; None where the time is limited and short."""
-        left = None if self.until is None else self.until - time.monotonic()
-        if left is not None and left < SURROGATE_SECONDS:
+        if self.left is not None and self.left < SURROGATE_SECONDS:
             return None
-        proposed = _few(propose(self.x, self.y, self.variables, self.generator, quick=True))
+        proposed = _few(propose(*self._data(), self.generator, quick=True))
         data, tell = (proposed, self.x, self.y, self.generator), part_of(self.progress, SHOWN, REFINED)
         asked = confirm(*data, variables=self.variables, effort="quick", progress=tell)
         return verified(asked, self.x, self.y, self.generator).chosen
 
     def _fresh(self, source: SurrogateSource) -> list[Found]:
         """Graphs not tried yet: what the surrogate shows, and the neighbours of the best."""
-        readings: dict[Kind, SurrogateSource] = {"sum": source}
+        readings: dict[Kind, SurrogateSource | Fit] = {"sum": source}
         if one_sign(self.y):
-            readings["product"] = self._logarithm(source)
-        if not self.tried and (scale := additive_scale(self.x, self.y, self.generator)) is not None:
-            readings["general"] = fit_surrogate(self.x, scale(self.y), self.variables, self.generator)
+            network = isinstance(source.ensemble, Networks)
+            readings["product"] = logarithm(source) if network else Fit("product", *self._data())
+        if not self.tried:
+            readings["general"] = Fit("general", *self._data())
         shown = propose_from(readings, self.generator, until=self.until)
         seen, fresh = set(self.tried), []
         near = () if self.best is None else self._near(self.best.found, source)
@@ -285,11 +296,6 @@ class _Refinement:
         whole = graph.is_dense and len(graph.used) == len(self.variables)
         return not whole and len(graph.edges) <= TANGLED * len(graph.used)
 
-    def _logarithm(self, source: SurrogateSource) -> SurrogateSource:
-        if isinstance(source.ensemble, Networks):
-            return logarithm(source)
-        return fit_surrogate(self.x, np.log(np.abs(self.y)), self.variables, self.generator)
-
     def _near(self, found: Found, source: SurrogateSource) -> Iterator[Found]:
         """Neighbours, one of every sort in turn, the likeliest of each first."""
         graph = found.graph
@@ -300,8 +306,13 @@ class _Refinement:
                 if near is not None:
                     yield replace(found, graph=near, confidence={})
 
-    def _try(self, found: Found) -> _Tried:
-        return self._judge(found, self._fit(found.graph, TRIAL))
+    def _try(self, several: Sequence[Found]) -> list[_Tried]:
+        """Those for which there is time."""
+        fits = by_workers(self._in_time(self._fit(found.graph, TRIAL)) for found in several)
+        return [self._judge(found, one) for found, one in zip(several, fits, strict=True) if one is not None]
+
+    def _in_time(self, call: Callable[[], Fitted]) -> Callable[[], Fitted | None]:
+        return partial(_unless_late, self.until, call)
 
     def _judge(self, found: Found, fitted: Fitted, *, guided: bool = False) -> _Tried:
         assert fitted.held_out is not None
@@ -313,13 +324,15 @@ class _Refinement:
         log.debug("%.3g of %.3g: %s", tried.error, fitted.validation_error, found.graph.nodes)
         return tried
 
-    def _fit(self, graph: CompositionalGraph, effort: Effort, guide: Guide | None = None, share: float = 1.0) -> Fitted:
+    def _fit(
+        self, graph: CompositionalGraph, effort: Effort, guide: Guide | None = None, share: float = 1.0
+    ) -> Callable[[], Fitted]:
         """In a share of the time that is left."""
         widest = max((len(node.inputs) for node in graph.nodes if node.kind == "general"), default=1)
         width, depth = (effort.width, 1) if widest <= NARROW else (effort.width * 3 // 2, 2)
-        data = (graph, self.x, self.y, self.generator)
-        left = None if self.until is None else max(LEAST_SECONDS, share * (self.until - time.monotonic()))
-        return fit(*data, effort=effort, fold=self.fold, guide=guide, width=width, depth=depth, seconds=left)
+        data = (self.until, graph, self.x, self.y, own_draws(self.generator))
+        shape = {"width": width, "depth": depth}
+        return partial(fit_until, *data, share=share, effort=effort, fold=self.fold, guide=guide, **shape)
 
     def _guide(self) -> None:
         """Second fits, guided by the best network, for the graphs that would be simpler than its own: a deep graph is
@@ -334,9 +347,11 @@ class _Refinement:
             if not tried.guided and tried.error <= HOPEFUL * best.error and complexity(tried.found.graph) < size
         ]
         guide = best.fitted.guide()
-        for tried in sorted(near, key=lambda tried: tried.error)[:GUIDED]:
-            if not self.late:
-                again = self._fit(tried.found.graph, replace(TRIAL, restarts=1, guided=2), guide)
+        near = sorted(near, key=lambda tried: tried.error)[:GUIDED]
+        effort = replace(TRIAL, restarts=1, guided=2)
+        fits = by_workers(self._in_time(self._fit(tried.found.graph, effort, guide)) for tried in near)
+        for tried, again in zip(near, fits, strict=True):
+            if again is not None:
                 self._judge(tried.found, better_folds(tried.fitted, again, self.y, self.fold), guided=True)
 
     def _drop(self, source: SurrogateSource) -> None:
@@ -352,8 +367,8 @@ class _Refinement:
         graph = without(best.found.graph, weak) if weak else None
         if graph is None:
             return
-        tried = self._try(replace(best.found, graph=graph, confidence={}))
-        if not _lower(best, tried):
+        tried = self._try([replace(best.found, graph=graph, confidence={})])
+        if tried and not _lower(best, tried[0]):
             self.dropped |= weak
             self.tried = {k: other for k, other in self.tried.items() if not self.dropped & set(other.found.graph.used)}
 
@@ -375,6 +390,10 @@ class _Refinement:
             found if found.confidence else replace(found, confidence=interactions.edges(found.graph))
             for found in (tried.found for tried in (best, *near[: FINALISTS - 1]))
         ]
+
+
+def _unless_late(until: float | None, call: Callable[[], Fitted]) -> Fitted | None:
+    return None if until is not None and time.monotonic() > until else call()
 
 
 def _lower(now: _Tried, before: _Tried) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from theodolite.structure.boosting import boosted, fold_trees, stopping_error
 from theodolite.structure.fit.fitting import Fitted
 from theodolite.structure.fit.side_by_side import one_thread
 from theodolite.structure.fold_errors import Model, error_products, unseen
+from theodolite.structure.workers import begin
 
 Array = NDArray[np.float64]
 LEAST_ROWS = 50  # fewer tell no weights
@@ -99,16 +101,15 @@ def stacked(
     if len(y) < LEAST_ROWS or np.ptp(y) == 0:
         return Stack(first, models, {key: _error(model, y) for key, model in models.items()} if np.ptp(y) else {})
     fold = generator.permutation(len(y)) % FOLDS
-    tell("additive model")
     read = np.array([place for place, key in enumerate(dense.graph.variables) if key in dense.graph.used])
-    models["additive"] = fit_additive(x[:, read], y, fold).widened(read, x.shape[1])
-    trees = None
-    if boosting:
-        tell("gradient boosting")
-        seed = int(generator.integers(2**31))
-        whole = boosted(x[:, read], y, seed)
+    additive, seed, trees = begin(partial(fit_additive, x[:, read], y, fold)), int(generator.integers(2**31)), None
+    tell("gradient boosting" if boosting else "additive model")
+    whole = boosted(x[:, read], y, seed) if boosting else None
+    models["additive"] = additive.result().widened(read, x.shape[1])
+    if whole is not None:
         trees = lambda rows: whole.predict(rows[:, read])
-        if stopping_error(whole) / y.var() <= MAYBE * NEAR * min(_error(model, y) for model in models.values()):
+        least = min(_error(model, y) for model in models.values())
+        if stopping_error(whole) / y.var() <= MAYBE * NEAR * least:
             models["boosting"] = fold_trees(x[:, read], y, fold, whole, seed).widened(read)
     errors = {key: _error(model, y) for key, model in models.items()}
     returned, notes = preferred(models, errors, name, x, y, generator)

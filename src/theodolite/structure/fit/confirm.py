@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,15 @@ from scipy import stats
 from theodolite.graphs import CompositionalGraph
 from theodolite.statistics.bootstrap import percentile_interval, resampled_means
 from theodolite.statistics.paired import LEVEL, holm
+from theodolite.structure.draws import own_draws
 from theodolite.structure.fit.effort import EFFORTS, Effort, effort_named
-from theodolite.structure.fit.fitting import Fitted, checked, drawn_folds, fit, network_size
+from theodolite.structure.fit.fitting import Fitted, checked, drawn_folds, fit_until, network_size
 from theodolite.structure.fit.guide import Guide
-from theodolite.structure.fit.side_by_side import one_thread
+from theodolite.structure.fit.side_by_side import one_thread, threads
 from theodolite.structure.progress import Progress
 from theodolite.structure.result import Found
 from theodolite.structure.surrogate.networks import better_folds
+from theodolite.structure.workers import by_workers
 
 Array = NDArray[np.float64]
 MARGIN = 0.05  # by which a simpler graph may be worse than dense: of dense's error, and of what dense explains
@@ -133,22 +136,22 @@ def confirm(
 
     quick: list[tuple[Found, Fitted]] = []
     if screen:
-        quick = [(found, jobs.fit(found.graph, EFFORTS["quick"], "candidate")) for found in proposed]
-        quick.sort(key=lambda pair: pair[1].validation_error)
+        looks = jobs.fits([(found.graph, EFFORTS["quick"], {}) for found in proposed], "candidate")
+        quick = sorted(zip(proposed, looks, strict=True), key=lambda pair: pair[1].validation_error)
         proposed = [found for found, _ in quick[:FINALISTS]]
     fold = drawn_folds(len(rows), work, generator) if fold is None else fold
     matched = max((network_size(found.graph, work.width) for found in proposed), default=0)
     before = {} if known is None else known
     dense_kind, dense = jobs.dense(whole, work, matched, fold, before.get(whole))
-    guide = guide or dense.guide()
-    fits = [jobs.candidate(found.graph, work, fold, guide, before.get(found.graph)) for found in proposed]
+    graphs, asking = [found.graph for found in proposed], guide or dense.guide()
+    fits = jobs.candidates(graphs, work, fold, asking, before, shared=guide is None)
     best = min(range(len(fits)), key=lambda place: fits[place].validation_error, default=None)
     if best is not None and fits[best].validation_error > (1 + MARGIN) * dense.validation_error:
         # without noise, narrow constituents lose to a dense network that no graph holds back
         jobs.total += 1
-        wider = {"width": WIDER * fits[best].width, "depth": fits[best].depth}
+        wider = {"fold": fold, "width": WIDER * fits[best].width, "depth": fits[best].depth}
         once = replace(work, restarts=2, descent=min(200, work.descent), guided=0)
-        again = jobs.fit(fits[best].graph, once, "candidate", fold=fold, **wider)
+        (again,) = jobs.fits([(fits[best].graph, once, wider)], "candidate")
         fits[best] = min(fits[best], again, key=lambda fitted: fitted.validation_error)
 
     return compared(
@@ -231,7 +234,7 @@ def rows_enough(gains: Array, level: float = LEVEL) -> int | None:
 
 
 class _Jobs:
-    """Fits one after another, within a common time limit, telling how far they are."""
+    """Fits that know nothing of each other side by side, within a common time limit, telling how far they are."""
 
     def __init__(
         self,
@@ -246,28 +249,48 @@ class _Jobs:
         self.until = None if seconds is None else began + seconds
         self.progress, self.done, self.total = progress, 0, 0
 
-    def fit(self, graph: CompositionalGraph, effort: Effort, label: str, **options: Any) -> Fitted:
-        left = None if self.until is None else max(0.0, self.until - time.monotonic()) / (self.total - self.done)
-        found = fit(graph, self.rows, self.targets, self.generator, effort=effort, seconds=left, **options)
-        self.done += 1
-        if self.progress is not None:
-            self.progress(self.done, self.total, label)
+    def fits(
+        self, wanted: Sequence[tuple[CompositionalGraph, Effort, Mapping[str, Any]]], label: str, *, shared: bool = True
+    ) -> list[Fitted]:
+        """Of graphs, each with its effort and options; one after another unless `shared`."""
+        now, left = time.monotonic(), self.total - self.done
+        calls = []
+        for place, (graph, effort, options) in enumerate(wanted):
+            # those that go side by side have a turn together
+            turns = min(left, (place // threads() + 1) * threads()) if shared else place + 1
+            until = None if self.until is None else now + max(0.0, self.until - now) * turns / left
+            own = own_draws(self.generator)
+            calls.append(partial(fit_until, until, graph, self.rows, self.targets, own, effort=effort, **options))
+        found = []
+        for one in by_workers(calls) if shared else (call() for call in calls):
+            found.append(one)
+            self.done += 1
+            if self.progress is not None:
+                self.progress(self.done, self.total, label)
         return found
 
-    def candidate(
+    def candidates(
         self,
-        graph: CompositionalGraph,
+        graphs: Sequence[CompositionalGraph],
         effort: Effort,
         fold: NDArray[np.int64],
         guide: Guide,
-        known: Fitted | None,
-    ) -> Fitted:
-        """Networks that are known already go on from where they are."""
-        if known is None:
-            return self.fit(graph, effort, "candidate", fold=fold, guide=guide)
-        shape = {"width": known.width, "depth": known.depth}
-        found = self.fit(graph, effort, "candidate", fold=fold, guide=guide, start=known, **shape)
-        return better_folds(found, known, self.targets, fold)
+        known: Mapping[CompositionalGraph, Fitted],
+        *,
+        shared: bool,
+    ) -> list[Fitted]:
+        """Networks that are known already go on from where they are. Not `shared` where only this process can ask the
+        guide."""
+        wanted = []
+        for graph in graphs:
+            start = known.get(graph)
+            shape = {} if start is None else {"start": start, "width": start.width, "depth": start.depth}
+            wanted.append((graph, effort, {"fold": fold, "guide": guide, **shape}))
+        found = self.fits(wanted, "candidate", shared=shared)
+        return [
+            one if graph not in known else better_folds(one, known[graph], self.targets, fold)
+            for graph, one in zip(graphs, found, strict=True)
+        ]
 
     def dense(
         self,
@@ -284,12 +307,13 @@ class _Jobs:
         inputs = len(whole.used)
         # w² + (inputs + 3) w + inputs + 1 parameters: two hidden layers of w units, and a linear path
         width = round((np.sqrt((inputs + 3) ** 2 + 4 * max(0, matched - inputs - 1)) - inputs - 3) / 2)
-        small = self.fit(whole, effort, "dense", fold=fold, width=max(4, width), depth=2)
-        if effort.dense_width is None:
-            return "of the graph's size", small
-        large = self.fit(whole, effort, "dense", fold=fold, width=effort.dense_width, depth=2)
-        if large.validation_error < small.validation_error:
-            return "larger", large
+        widths = [max(4, width), *([] if effort.dense_width is None else [effort.dense_width])]
+        small, *larger = self.fits(
+            [(whole, effort, {"fold": fold, "width": width, "depth": 2}) for width in widths], "dense"
+        )
+        for large in larger:
+            if large.validation_error < small.validation_error:
+                return "larger", large
         return "of the graph's size", small
 
 

@@ -33,6 +33,7 @@ from theodolite.training.stacked import Stacked, draw
 
 Array = NDArray[np.float64]
 LEAST_ROWS = 6  # two in every one of three folds
+LEAST_SECONDS = 0.1  # for a fit that begins late
 SCHEMA = 1
 TRIED = 15  # steps of least squares after which the guided network of a fold and the other are compared
 STUCK = 5  # times the median of the folds: with such an error a fold is tried again,
@@ -258,6 +259,21 @@ def fit(
         members[stuck] = torch.where((again < errors[stuck])[:, None], others, members[stuck])
         errors[stuck] = torch.minimum(again, errors[stuck])
     return assembled((graph, width, depth, activation), members, rows, targets, given)
+
+
+def fit_until(
+    until: float | None,
+    graph: CompositionalGraph,
+    x: ArrayLike,
+    y: ArrayLike,
+    generator: np.random.Generator,
+    *,
+    share: float = 1.0,
+    **options: Any,
+) -> Fitted:
+    """`fit` in a share of the time that is left, once it begins, until that moment (of `time.monotonic`)."""
+    left = None if until is None else max(LEAST_SECONDS, share * (until - time.monotonic()))
+    return fit(graph, x, y, generator, seconds=left, **options)
 
 
 def assembled(

@@ -66,6 +66,19 @@ def one_thread() -> Iterator[None]:
         _given.reset(token)
 
 
+@contextmanager
+def alone(really: bool = True) -> Iterator[None]:
+    """Nothing goes side by side in here: others have the threads."""
+    if not really:
+        yield
+        return
+    token = _given.set(1)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
 def shares(count: int, parts: int) -> list[slice]:
     """So many things in so many parts, or fewer, alike to one.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 
@@ -15,6 +15,7 @@ from scipy import stats
 from theodolite.graphs.graph import CompositionalGraph, Kind
 from theodolite.statistics.paired import LEVEL, above_zero
 from theodolite.structure.data.source import Array, Hurried, OutOfTime
+from theodolite.structure.draws import own_draws
 from theodolite.structure.result import Found
 from theodolite.structure.search.directions import below_function, hidden_sums
 from theodolite.structure.search.factors import find_factors
@@ -25,6 +26,7 @@ from theodolite.structure.surrogate.effects import Effect, HeldOut, Set
 from theodolite.structure.surrogate.evidence import gather
 from theodolite.structure.surrogate.surrogate import MEMBERS, SurrogateSource, fit_surrogate
 from theodolite.structure.surrogate.warped import additive_scale
+from theodolite.structure.workers import by_workers
 
 MOST = 8  # candidates,
 MOST_BELOW = 3  # beside functions of a sum on another scale
@@ -104,41 +106,72 @@ def propose(
     matter are left out of a graph. `quick`: fewer members, and constituents that share variables are not looked for.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    fitted = partial(fit_surrogate, variables=variables, generator=generator)
     members = MEMBERS if quick and len(y) >= 4 * MEMBERS else None
-    readings: dict[Kind, SurrogateSource] = {"sum": fitted(x, y, members=members)}
-    if one_sign(y):
-        readings["product"] = fitted(x, np.log(np.abs(y)), members=members)
-    scale = additive_scale(x, y, generator)
-    if scale is not None:
-        readings["general"] = fitted(x, scale(y), members=members)
-    return propose_from(readings, generator, quick=quick)
+    kinds: tuple[Kind, ...] = ("sum", "product", "general") if one_sign(y) else ("sum", "general")
+    fits: dict[Kind, SurrogateSource | Fit] = {kind: Fit(kind, x, y, tuple(variables), members) for kind in kinds}
+    return propose_from(fits, generator, quick=quick)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A surrogate that is to be fitted: of the target, for sums, of its logarithm, for products, and of the target on
+    the scale on which it is a sum, for general functions of one."""
+
+    kind: Kind
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+    variables: tuple[str, ...]
+    members: int | None = None
+
+    def fitted(self, generator: np.random.Generator) -> SurrogateSource | None:
+        """None where there is no such scale."""
+        targets = self.y
+        if self.kind == "product":
+            targets = np.log(np.abs(self.y))
+        elif self.kind == "general":
+            scale = additive_scale(self.x, self.y, generator)
+            if scale is None:
+                return None
+            targets = scale(self.y)
+        return fit_surrogate(self.x, targets, self.variables, generator, members=self.members)
 
 
 def propose_from(
-    readings: Mapping[Kind, SurrogateSource],
+    readings: Mapping[Kind, SurrogateSource | Fit],
     generator: np.random.Generator,
     *,
     quick: bool = False,
     until: float | None = None,
 ) -> list[Found]:
-    """The same from surrogates that are there already: of the target, for sums, of its logarithm, for products, and of
-    the target on another scale, for general functions of a sum. After the moment `until` (of `time.monotonic`)
-    gradients are no longer searched."""
-    ranked: list[tuple[tuple[int, int], Found]] = []
-    for kind, source in readings.items():
-        if not predicts(source):
-            log.info("no %s is proposed: the surrogate's R² on unseen rows is %.3f", kind, source.r2)
-            continue
-        search = kind == "sum" and not quick
-        ranked += _candidates(measure_interactions(source, generator), kind, generator, search=search, until=until)
+    """The same from surrogates that are there already or still to be fitted, which know nothing of each other. After
+    the moment `until` (of `time.monotonic`) gradients are no longer searched."""
+    calls = [partial(_ranked, *reading, own_draws(generator), quick, until) for reading in readings.items()]
+    looked = [one for one in by_workers(calls) if one is not None]
     # the simplest at the same strictness first: it has the fewest inputs of one constituent
-    ranked.sort(key=lambda item: item[0])
+    ranked = sorted((item for _, items in looked for item in items), key=lambda item: item[0])
     found: list[Found] = []
     for _, candidate in ranked:
         if all(candidate.graph.nodes != other.graph.nodes for other in found):
             found.append(candidate)
-    return found[: MOST + MOST_BELOW] if "general" in readings else found[:MOST]
+    return found[: MOST + MOST_BELOW] if "general" in [kind for kind, _ in looked] else found[:MOST]
+
+
+def _ranked(
+    kind: Kind,
+    reading: SurrogateSource | Fit,
+    generator: np.random.Generator,
+    quick: bool,
+    until: float | None,
+) -> tuple[Kind, list[tuple[tuple[int, int], Found]]] | None:
+    """Candidates of one surrogate, each with its place; None where there is no surrogate."""
+    source = reading.fitted(generator) if isinstance(reading, Fit) else reading
+    if source is None:
+        return None
+    if not predicts(source):
+        log.info("no %s is proposed: the surrogate's R² on unseen rows is %.3f", kind, source.r2)
+        return kind, []
+    search = kind == "sum" and not quick
+    return kind, _candidates(measure_interactions(source, generator), kind, generator, search=search, until=until)
 
 
 def propose_sums(source: SurrogateSource, generator: np.random.Generator) -> list[Found]:
