@@ -199,6 +199,8 @@ class _Refinement:
     fold: NDArray[np.int64] = field(init=False)
     whole: Promise[Fitted] = field(init=False)  # the dense network,
     process: Promise[SurrogateSource] | None = None  # and Gaussian processes where rows are few and there is time
+    below: list[Found] | None = None  # functions of a sum that were proposed; None before it was asked
+    begun: dict[object, Promise[Fitted | None]] = field(default_factory=dict)  # fits of graphs, by their structure
 
     def __post_init__(self) -> None:
         self.fold = self.generator.permutation(len(self.y)) % TRIAL.folds
@@ -212,19 +214,19 @@ class _Refinement:
         constituent of it is large enough to have anything inside."""
         shown = self._shown()
         if shown is not None and max(complexity(shown.graph)) <= SMALL:
-            if self.process is not None:
-                forget([self.process])
+            self._forget(self.process)
             return [shown]
+        if self.below is not None:
+            self._start(self.below if shown is None else [shown])  # goes on while the surrogate is read
         source = self._first()
-        if shown is not None:
-            self._try([shown])
         log.info("the first surrogate's error on unseen rows is %.3g", 1 - source.r2)
         for number in range(ROUNDS):
             if (tell := part_of(self.progress, REFINED, CONFIRMED)) is not None:
                 tell(number, ROUNDS, "refining")
             before = self.best
-            fresh = self._fresh(source)
-            self._try(fresh)
+            fresh = self._fresh(source, shown if before is None else before.found)
+            tried = self._try(fresh if shown is None or number else [shown, *fresh])
+            before = next((one for one in tried if one.found is shown), before)
             self._drop(source)
             self._guide()
             best = self.best
@@ -265,21 +267,23 @@ class _Refinement:
         if self.left is not None and self.left < SURROGATE_SECONDS:
             return None
         proposed = _few(propose(*self._data(), self.generator, quick=True))
+        self.below = [found for found in proposed if terms_below(found.graph) is not None]
         data, tell = (proposed, self.x, self.y, self.generator), part_of(self.progress, SHOWN, REFINED)
         asked = confirm(*data, variables=self.variables, effort="quick", progress=tell)
         return verified(asked, self.x, self.y, self.generator).chosen
 
-    def _fresh(self, source: SurrogateSource) -> list[Found]:
+    def _fresh(self, source: SurrogateSource, best: Found | None) -> list[Found]:
         """Graphs not tried yet: what the surrogate shows, and the neighbours of the best."""
         readings: dict[Kind, SurrogateSource | Fit] = {"sum": source}
         if one_sign(self.y):
             network = isinstance(source.ensemble, Networks)
             readings["product"] = logarithm(source) if network else Fit("product", *self._data())
-        if not self.tried:
+        if best is None and self.below is None:
             readings["general"] = Fit("general", *self._data())
-        shown = propose_from(readings, self.generator, until=self.until)
-        seen, fresh = set(self.tried), []
-        near = () if self.best is None else self._near(self.best.found, source)
+        below = self.below if best is None and self.below else ()
+        shown = propose_from(readings, self.generator, below=below, until=self.until)
+        seen, fresh = {*self.tried, *(() if best is None else (structure_key(best.graph, kinds=True),))}, []
+        near = () if best is None else self._near(best, source)
         for graphs, most in ((shown, OF_SURROGATE), (near, OF_MOVES)):
             taken = []
             for found in map(self._without_dropped, graphs):
@@ -308,8 +312,24 @@ class _Refinement:
 
     def _try(self, several: Sequence[Found]) -> list[_Tried]:
         """Those for which there is time."""
-        fits = by_workers(self._in_time(self._fit(found.graph, TRIAL)) for found in several)
-        return [self._judge(found, one) for found, one in zip(several, fits, strict=True) if one is not None]
+        self._start(several)
+        tried = []
+        for found in several:
+            fitted = self.begun.pop(structure_key(found.graph, kinds=True)).result()
+            if fitted is not None:
+                tried.append(self._judge(found, fitted))
+        self._forget(*self.begun.values())
+        self.begun.clear()
+        return tried
+
+    def _start(self, several: Sequence[Found]) -> None:
+        for found in several:
+            key = structure_key(found.graph, kinds=True)
+            if key not in self.begun:
+                self.begun[key] = begin(self._in_time(self._fit(found.graph, TRIAL)))
+
+    def _forget(self, *begun: Promise[Any] | None) -> None:
+        forget(promise for promise in begun if promise is not None)
 
     def _in_time(self, call: Callable[[], Fitted]) -> Callable[[], Fitted | None]:
         return partial(_unless_late, self.until, call)

@@ -53,18 +53,21 @@ class Promise(Generic[Value]):
 
 def begin(call: Callable[[], Value]) -> Promise[Value]:
     """A worker makes the call as soon as one is free; where there are none, it is made when its result is asked for."""
-    return _crew.add(Promise(call))
+    promise = Promise(call)
+    _crew.add([promise])
+    return promise
 
 
 def by_workers(calls: Iterable[Callable[[], Value]]) -> Iterator[Value]:
-    """What each returns, in their order, as soon as it is there.
+    """What each returns, in their order, as soon as it is there; before what was begun and nobody waits for yet.
 
     Examples:
         >>> from functools import partial
         >>> list(by_workers([partial(divmod, 7, 2), partial(pow, 2, 5)]))
         [(3, 1), 32]
     """
-    begun = [begin(call) for call in calls]
+    begun = [Promise(call) for call in calls]
+    _crew.add(begun, first=True)
     try:
         for promise in begun:
             yield promise.result()
@@ -109,12 +112,11 @@ class _Crew:
         except OSError as error:
             log.info("all is made in one process, since no other can be started: %s", error)
 
-    def add(self, promise: Promise[Any]) -> Promise[Any]:
+    def add(self, promises: list[Promise[Any]], *, first: bool = False) -> None:
         if self.wanted and self.owner == os.getpid() and any(worker.alive for worker in self.workers):
             with self.change:
-                self.waiting.append(promise)
+                self.waiting = deque([*promises, *self.waiting] if first else [*self.waiting, *promises])
                 self.change.notify_all()
-        return promise
 
     def drop(self, promises: Iterable[Promise[Any]]) -> None:
         with self.change:

@@ -140,20 +140,23 @@ def propose_from(
     readings: Mapping[Kind, SurrogateSource | Fit],
     generator: np.random.Generator,
     *,
+    below: Sequence[Found] = (),
     quick: bool = False,
     until: float | None = None,
 ) -> list[Found]:
-    """The same from surrogates that are there already or still to be fitted, which know nothing of each other. After
-    the moment `until` (of `time.monotonic`) gradients are no longer searched."""
+    """The same from surrogates that are there already or still to be fitted, which know nothing of each other, and
+    functions of a sum `below` that were proposed before. After the moment `until` (of `time.monotonic`) gradients are
+    no longer searched."""
     calls = [partial(_ranked, *reading, own_draws(generator), quick, until) for reading in readings.items()]
     looked = [one for one in by_workers(calls) if one is not None]
     # the simplest at the same strictness first: it has the fewest inputs of one constituent
-    ranked = sorted((item for _, items in looked for item in items), key=lambda item: item[0])
+    items = [*(item for _, items in looked for item in items), *(((0, 0), found) for found in below)]
+    ranked = sorted(items, key=lambda item: item[0])
     found: list[Found] = []
     for _, candidate in ranked:
         if all(candidate.graph.nodes != other.graph.nodes for other in found):
             found.append(candidate)
-    return found[: MOST + MOST_BELOW] if "general" in [kind for kind, _ in looked] else found[:MOST]
+    return found[: MOST + MOST_BELOW] if below or "general" in [kind for kind, _ in looked] else found[:MOST]
 
 
 def _ranked(

@@ -8,8 +8,9 @@ out through that node only, so blocks are nested or disjoint; those that overlap
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,57 +63,83 @@ def find_blocks(entangled: Flags, used: Iterable[int]) -> list[Block]:
 
 
 class _Closing:
+    """Sets of variables are the bits of numbers here, which Python joins and cuts at once."""
+
     def __init__(self, entangled: Flags, everything: frozenset[int]) -> None:
-        self.entangled = entangled
-        self.everything = everything
-        self._classes: dict[frozenset[int], list[frozenset[int]]] = {}
+        self.members = sorted(everything)
+        self.everything = (1 << len(self.members)) - 1
+        packed = np.packbits(entangled[np.ix_(*[self.members] * 3)], axis=2, bitorder="little")
+        self.between = [[int.from_bytes(bits.tobytes(), "little") for bits in row] for row in packed]
+        self._classes: dict[int, list[int]] = {}
 
     def block(self, start: Iterable[int]) -> Block:
         """The smallest block around some variables, with all that share its reach and leave it nowhere else."""
-        group = frozenset(start)
+        group = sum(1 << self.members.index(variable) for variable in start)
         reach = self._reach(group)
         while True:
             # the relation "nothing outside the reach entangles i and j" is an equivalence: ratios multiply
-            wider = frozenset().union(*(part for part in self._partition(reach) if part & group))
+            wider = 0
+            for part in self._partition(reach):
+                wider |= part if part & group else 0
             after = self._reach(wider) | reach
             if wider == group and after == reach:
-                return Block(group, reach)
+                return Block(self._variables(group), self._variables(reach))
             group, reach = wider, after
 
-    def _reach(self, group: frozenset[int]) -> frozenset[int]:
-        members = sorted(group)
-        between = self.entangled[np.ix_(members, members)].any(axis=(0, 1))
-        return group | (frozenset(np.flatnonzero(between).tolist()) & self.everything)
+    def _reach(self, group: int) -> int:
+        places = _bits(group)
+        for i in places:
+            row = self.between[i]
+            for j in places:
+                group |= row[j]
+        return group
 
-    def _partition(self, reach: frozenset[int]) -> list[frozenset[int]]:
+    def _partition(self, reach: int) -> list[int]:
         if reach not in self._classes:
-            members, outside = sorted(reach), sorted(self.everything - reach)
-            apart = self.entangled[np.ix_(members, members, outside)].any(axis=2)
-            parts = _components(np.logical_not(apart))
-            self._classes[reach] = [frozenset(members[place] for place in part) for part in parts]
+            places, outside = _bits(reach), self.everything & ~reach
+            linked = [
+                sum(1 << place for place, j in enumerate(places) if not self.between[i][j] & outside) for i in places
+            ]
+            parts = map(_bits, _components(linked))
+            self._classes[reach] = [sum(1 << places[place] for place in part) for part in parts]
         return self._classes[reach]
 
+    def _variables(self, group: int) -> frozenset[int]:
+        return frozenset(self.members[place] for place in _bits(group))
 
-def _components(linked: Flags) -> list[list[int]]:
-    left, found = set(range(len(linked))), []
+
+def _bits(number: int) -> list[int]:
+    found = []
+    while number:
+        lowest = number & -number
+        found.append(lowest.bit_length() - 1)
+        number ^= lowest
+    return found
+
+
+def _components(linked: Sequence[int]) -> list[int]:
+    """Of things of which the bits of a number say to which others each is linked."""
+    left, found = (1 << len(linked)) - 1, []
     while left:
-        part, waiting = [], [left.pop()]
+        part = waiting = left & -left
         while waiting:
-            here = waiting.pop()
-            part.append(here)
-            near = {there for there in left if linked[here, there]}
-            left -= near
-            waiting.extend(near)
+            near = 0
+            for here in _bits(waiting):
+                near |= linked[here]
+            waiting = near & left & ~part
+            part |= waiting
+        left &= ~part
         found.append(part)
     return found
 
 
 def _overlapping(blocks: list[Block]) -> list[list[Block]]:
     """Families of blocks that overlap: in common members, neither inside the other."""
-    count = len(blocks)
-    crossing = np.zeros((count, count), dtype=bool)
-    for a in range(count):
-        for b in range(a):
-            one, other = blocks[a].group, blocks[b].group
-            crossing[a, b] = crossing[b, a] = bool(one & other) and not (one <= other or other <= one)
-    return [[blocks[i] for i in part] for part in _components(crossing) if len(part) > 1]
+    crossing = [0] * len(blocks)
+    for a, b in combinations(range(len(blocks)), 2):
+        one, other = blocks[a].group, blocks[b].group
+        if one & other and not (one <= other or other <= one):
+            crossing[a] |= 1 << b
+            crossing[b] |= 1 << a
+    parts = map(_bits, _components(crossing))
+    return [[blocks[place] for place in part] for part in parts if len(part) > 1]

@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -108,8 +110,9 @@ class _Evidence:
         terms: Sequence[Sequence[int]] | None,
         straight: Float[Tensor, " rise"],
     ) -> None:
-        columns = inputs.movedim(2, 0)
-        self.squares = (columns[..., :, None] - columns[..., None, :]) ** 2  # (variable, member, row, row)
+        columns, (one, other) = inputs.movedim(2, 0), _pairs(inputs.shape[1])
+        self.rows = inputs.shape[1]
+        self.squares = (columns[..., one] - columns[..., other]) ** 2  # (variable, member, pair of rows)
         self.values, self.slopes, self.terms, self.straight = values, slopes, terms, straight
         self.sizes = min(ORDERS, len(columns) - 1) if terms is None else len(terms)
 
@@ -138,20 +141,50 @@ class _Evidence:
         """Σ a² K + 1 + b² [x = x'], with K the product of the Gaussian covariances of a term's variables or, by order,
         the mean of such products over all sets of so many variables."""
         count = len(self.squares)
-        shaped = setting.mT[..., None, None]  # (setting, member, 1, 1)
-        each = torch.exp(-0.5 * self.squares * torch.exp(-2 * shaped[:count]))
+        shaped = setting.mT[..., None]  # (setting, member, 1)
+        each = torch.exp(self.squares * (-0.5 * torch.exp(-2 * shaped[:count])))
         parts = _by_order(each, self.sizes) if self.terms is None else [_product(each, term) for term in self.terms]
-        matrix = 1.0 + (torch.exp(2 * shaped[-1]) + LEAST_NOISE) * torch.eye(each.shape[-1], dtype=each.dtype)
-        for size, part in zip(torch.exp(2 * shaped[count:-1]), parts, strict=True):
-            matrix = matrix + size * part
+        sizes, noise = torch.exp(2 * shaped[count:-1]), torch.exp(2 * shaped[-1]) + LEAST_NOISE
+        beside = torch.ones_like(parts[0])
+        for size, part in zip(sizes, parts, strict=True):
+            beside = torch.addcmul(beside, size, part)
+        diagonal = (1.0 + sizes.sum(0) + noise).expand(-1, self.rows)
+        return _Symmetric.apply(diagonal, beside)  # pyright: ignore[reportReturnType]
+
+
+class _Symmetric(torch.autograd.Function):
+    """A matrix by its diagonal and what stands beside it, half of which the other half repeats."""
+
+    @staticmethod
+    def forward(_: Any, diagonal: Tensor, beside: Tensor) -> Tensor:
+        count = diagonal.shape[-1]
+        one, other = _pairs(count)
+        matrix = beside.new_empty(len(beside), count, count)
+        matrix[:, one, other] = beside
+        matrix[:, other, one] = beside
+        matrix.diagonal(dim1=1, dim2=2).copy_(diagonal)
         return matrix
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor]:
+        del ctx  # nothing is needed of the way forward
+        (slope,) = slopes
+        one, other = _pairs(slope.shape[-1])
+        return slope.diagonal(dim1=1, dim2=2), slope[:, one, other] + slope[:, other, one]
+
+
+@lru_cache(maxsize=8)
+def _pairs(count: int) -> tuple[Tensor, Tensor]:
+    """The two members of every pair of so many things."""
+    one, other = torch.triu_indices(count, count, 1)
+    return one, other
 
 
 def _by_order(each: Tensor, orders: int) -> list[Tensor]:
     """The elementary symmetric polynomials, over the number of their products."""
     sums = [each.new_ones(()), *[each.new_zeros(())] * orders]
     for one in each:
-        sums = [sums[0], *(sums[order] + one * sums[order - 1] for order in range(1, orders + 1))]
+        sums = [sums[0], *(torch.addcmul(sums[order], one, sums[order - 1]) for order in range(1, orders + 1))]
     return [part / math.comb(len(each), order) for order, part in enumerate(sums)][1:]
 
 
