@@ -186,6 +186,13 @@ def test_a_dense_graph_is_an_ordinary_perceptron_with_a_linear_path():
     torch.testing.assert_close(net(x), expected)
 
 
+def test_only_wide_constituents_are_deep_where_narrow_ones_are_shallow():
+    graph = CompositionalGraph(tuple("abcde"), (Node("t", ("a", "b")), Node("y", ("t", "c", "d", "e"))))
+    net = built(graph, width=5, depth=3, shallow=2)
+    assert [len(stage.blocks[0].weights) for stage in net.stages] == [1, 3]
+    torch.testing.assert_close(net(drawn(7, 5)), node_by_node(net, drawn(7, 5)))
+
+
 @pytest.mark.parametrize("name", ["mixed", "dag"])
 def test_members_trained_together_equal_members_trained_alone(name):
     """Graphs whose inputs are picked by index: gradients of a stacked ensemble against each member's own."""

@@ -247,9 +247,10 @@ def test_the_validation_error_is_that_of_networks_that_did_not_see_the_row() -> 
     np.testing.assert_allclose(found.validation_error, np.mean((found.held_out - noise) ** 2) / noise.var())
 
 
-def test_it_survives_a_pickle_and_its_state_and_predicts_by_the_mean_of_its_networks() -> None:
+@pytest.mark.parametrize(("depth", "shallow"), [(1, 0), (2, 0), (2, 3)])
+def test_it_survives_a_pickle_and_its_state_and_predicts_by_the_mean_of_its_networks(depth: int, shallow: int) -> None:
     graph, x, y = tree_data(50)
-    found = fit(graph, x, y, np.random.default_rng(0), effort=TINY)
+    found = fit(graph, x, y, np.random.default_rng(0), effort=TINY, depth=depth, shallow=shallow)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(found)).predict(x), found.predict(x))
     arrays, document = found.state()
     again = Fitted.from_state(arrays, document)
@@ -269,6 +270,14 @@ def test_a_state_that_does_not_fit_is_refused() -> None:
         Fitted.from_state({k: v for k, v in arrays.items() if k != "scale"}, document)
     with pytest.raises(BadInput, match="'members'"):
         Fitted.from_state(arrays, {**document, "width": 9})
+
+
+def test_a_state_from_before_narrow_constituents_could_be_shallow_is_read() -> None:
+    graph, x, y = tree_data(30)
+    found = fit(graph, x, y, np.random.default_rng(0), effort=TINY, depth=2)
+    arrays, document = found.state()
+    again = Fitted.from_state(arrays, {name: value for name, value in document.items() if name != "shallow"})
+    np.testing.assert_array_equal(again.predict(x), found.predict(x))
 
 
 def test_a_column_the_graph_does_not_read_does_not_move_the_prediction() -> None:

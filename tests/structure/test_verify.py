@@ -84,7 +84,7 @@ def test_what_only_the_dense_network_knows_speaks_against_the_graph() -> None:
 
 def fitted(graph: CompositionalGraph, error: float) -> Fitted:
     """As much of a network as the decision looks at."""
-    return Fitted(graph, 1, 1, "tanh", *(np.zeros((1, 1)), np.ones(1), np.zeros(4), np.ones(4), 0.0, 1.0, error))
+    return Fitted(graph, 1, 1, "tanh", 0, *(np.zeros((1, 1)), np.ones(1), np.zeros(4), np.ones(4), 0.0, 1.0, error))
 
 
 @pytest.mark.parametrize(

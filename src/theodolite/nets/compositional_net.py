@@ -46,7 +46,8 @@ class CompositionalNet(nn.Module):
 
     A `general` node of the graph is a perceptron of `depth` hidden layers of `width` units, plus a linear map, from
     what its inputs say to `channels` numbers. A `sum` adds, a `product` multiplies what perceptrons of one input each
-    make of its inputs. The last node has `outputs` numbers.
+    make of its inputs. The last node has `outputs` numbers. Nodes of up to `shallow` inputs have one hidden layer,
+    whatever the depth.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class CompositionalNet(nn.Module):
         activation: str = "gelu",
         channels: int = 1,
         fan_in: int = 2,
+        shallow: int = 0,
     ) -> None:
         super().__init__()
         positive(outputs=outputs, width=width, depth=depth, channels=channels, fan_in=fan_in)
@@ -77,7 +79,7 @@ class CompositionalNet(nn.Module):
         for groups in self.groups:
             self.stages.append(
                 _Stage(
-                    [_block(group, rows, width, depth, activation) for group in groups],
+                    [_block(group, rows, width, depth, activation, shallow) for group in groups],
                     [places.read(group) for group in groups],
                 )
             )
@@ -209,11 +211,12 @@ class _Stage(nn.Module):
         return said[0] if len(said) == 1 else torch.cat(said)
 
 
-def _block(group: Group, rows: Mapping[str, int], width: int, depth: int, activation: str) -> nn.Module:
+def _block(group: Group, rows: Mapping[str, int], width: int, depth: int, activation: str, shallow: int) -> nn.Module:
     inputs = group.nodes[0].inputs
     nodes, entering, leaving = len(group.nodes), sum(rows[name] for name in inputs), rows[group.nodes[0].name]
     if group.kind == "general":
-        return Perceptrons(nodes, entering, leaving, width, depth, ACTIVATIONS[activation])
+        layers = 1 if len(inputs) <= shallow else depth
+        return Perceptrons(nodes, entering, leaving, width, layers, ACTIVATIONS[activation])
     return (Sums if group.kind == "sum" else Products)(nodes, len(inputs), entering, leaving)
 
 

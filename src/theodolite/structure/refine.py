@@ -351,7 +351,7 @@ class _Refinement:
         widest = max((len(node.inputs) for node in graph.nodes if node.kind == "general"), default=1)
         width, depth = (effort.width, 1) if widest <= NARROW else (effort.width * 3 // 2, 2)
         data = (self.until, graph, self.x, self.y, own_draws(self.generator))
-        shape = {"width": width, "depth": depth}
+        shape = {"width": width, "depth": depth, "shallow": NARROW}
         return partial(fit_until, *data, share=share, effort=effort, fold=self.fold, guide=guide, **shape)
 
     def _guide(self) -> None:

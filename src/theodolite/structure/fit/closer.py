@@ -52,6 +52,7 @@ def _closer(
         start=before,
         width=max(effort.width, before.width),
         depth=before.depth,
+        shallow=before.shallow,
         seconds=left,
     )
     if found.validation_error >= before.validation_error:
@@ -69,7 +70,7 @@ def _without_noise(trial: Trial, x: Array, y: Array) -> bool:
     """Whether what the network misses is its own: its folds then differ by as much as they miss, and where it is noise
     they agree."""
     fitted = trial.fitted
-    if network_size(fitted.graph, WIDTH, fitted.depth) > MOST_PARAMETERS:
+    if network_size(fitted.graph, WIDTH, fitted.depth, fitted.shallow) > MOST_PARAMETERS:
         return False
     assert fitted.held_out is not None
     fold = fitted.fold_of(x)

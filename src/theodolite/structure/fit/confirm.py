@@ -149,7 +149,7 @@ def confirm(
     if best is not None and fits[best].validation_error > (1 + MARGIN) * dense.validation_error:
         # without noise, narrow constituents lose to a dense network that no graph holds back
         jobs.total += 1
-        wider = {"fold": fold, "width": WIDER * fits[best].width, "depth": fits[best].depth}
+        wider = {"fold": fold, **_layers(fits[best]), "width": WIDER * fits[best].width}
         once = replace(work, restarts=2, descent=min(200, work.descent), guided=0)
         (again,) = jobs.fits([(fits[best].graph, once, wider)], "candidate")
         fits[best] = min(fits[best], again, key=lambda fitted: fitted.validation_error)
@@ -284,8 +284,8 @@ class _Jobs:
         wanted = []
         for graph in graphs:
             start = known.get(graph)
-            shape = {} if start is None else {"start": start, "width": start.width, "depth": start.depth}
-            wanted.append((graph, effort, {"fold": fold, "guide": guide, **shape}))
+            layers = {} if start is None else {"start": start, **_layers(start)}
+            wanted.append((graph, effort, {"fold": fold, "guide": guide, **layers}))
         found = self.fits(wanted, "candidate", shared=shared)
         return [
             one if graph not in known else better_folds(one, known[graph], self.targets, fold)
@@ -315,6 +315,10 @@ class _Jobs:
             if large.validation_error < small.validation_error:
                 return "larger", large
         return "of the graph's size", small
+
+
+def _layers(fitted: Fitted) -> dict[str, int]:
+    return {"width": fitted.width, "depth": fitted.depth, "shallow": fitted.shallow}
 
 
 def _losses(fitted: Fitted, targets: Array) -> Array:

@@ -41,6 +41,9 @@ ENOUGH = 1e-7  # unless it is this small
 _ARRAYS = ("members", "shares", "centre", "scale")
 
 
+Shape = tuple[CompositionalGraph, int, int, str, int]  # graph, width, depth, activation, shallow
+
+
 @dataclass(frozen=True)
 class Fitted:
     """A network of `graph` for each fold, their weights in the prediction (`shares`), and the scales of the data.
@@ -53,6 +56,7 @@ class Fitted:
     width: int
     depth: int
     activation: str
+    shallow: int  # inputs of a constituent, up to which it has one hidden layer whatever the depth
     members: Array = field(repr=False)  # (member, parameter)
     shares: Array = field(repr=False)  # (member,)
     centre: Array = field(repr=False)  # (variable,)
@@ -61,6 +65,10 @@ class Fitted:
     spread: float = field(repr=False)
     validation_error: float
     held_out: Array | None = field(default=None, repr=False)
+
+    @property
+    def shape(self) -> Shape:
+        return self.graph, self.width, self.depth, self.activation, self.shallow
 
     @property
     def parameters(self) -> int:
@@ -81,7 +89,7 @@ class Fitted:
         rows = np.asarray(x, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self.centre):
             raise BadInput(f"rows of {len(self.centre)} variables are needed, not an array of shape {rows.shape}")
-        net = network_shape(self.graph, self.width, self.depth, self.activation)
+        net = network_shape(*self.shape)
         scaled = torch.from_numpy((rows - self.centre) / self.scale)
         shares = torch.from_numpy(self.shares)
         with torch.no_grad():
@@ -112,6 +120,7 @@ class Fitted:
             "width": self.width,
             "depth": self.depth,
             "activation": self.activation,
+            "shallow": self.shallow,
             "offset": self.offset,
             "spread": self.spread,
             "validation_error": self.validation_error,
@@ -128,6 +137,7 @@ class Fitted:
             raise BadInput(f"this fitted network lacks '{missing[0]}': save it again with state()")
         values: dict[str, Any] = {name: np.asarray(arrays[name], dtype=np.float64) for name in _ARRAYS}
         values |= {name: document[name] for name in wanted if name not in ("schema", "graph")}
+        values["shallow"] = document.get("shallow", 0)  # of files from before there was a choice
         found = cls(graph=CompositionalGraph.from_json(document["graph"]), **values)
         variables, parameters = len(found.graph.variables), Stacked(found._build()).parameters
         shapes = {
@@ -142,7 +152,7 @@ class Fitted:
         return found
 
     def _build(self) -> CompositionalNet:
-        return _network(self.graph, self.width, self.depth, self.activation)
+        return _network(*self.shape)
 
 
 def fit(
@@ -157,15 +167,16 @@ def fit(
     width: int | None = None,
     depth: int = 1,
     activation: str = "tanh",
+    shallow: int = 0,
     start: Fitted | None = None,
     seconds: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Fitted:
     """The columns of `x` are the graph's variables, in its order. `fold` numbers the fold of every row from 0 (drawn at
-    random if None). With a `guide`, one network of each fold starts from what it says of the graph's modules. From
-    `start`, networks of the same graph, folds and depth, and of this width or less, least squares goes on.
-    `seconds` ends training early; what is returned then depends on the machine's speed, and otherwise only on the
-    arguments. `progress` gets (done, total, label)."""
+    random if None). Constituents of up to `shallow` inputs have one hidden layer, whatever the `depth`. With a `guide`,
+    one network of each fold starts from what it says of the graph's modules. From `start`, networks of the same graph,
+    folds and depths, and of this width or less, least squares goes on. `seconds` ends training early; what is returned
+    then depends on the machine's speed, and otherwise only on the arguments. `progress` gets (done, total, label)."""
     rows, targets = checked(x, y, graph)
     work = effort_named(effort, len(rows))
     until = None if seconds is None else time.monotonic() + seconds
@@ -179,11 +190,11 @@ def fit(
     if not work.guided or not modules(graph):
         guide = None
     restarts = work.restarts if guide is None else max(1, work.restarts - 1)
-    build = lambda part: _network(part, width, depth, activation)
+    build = lambda part: _network(part, width, depth, activation, shallow)
     net = draw(lambda: build(graph), _seeds(generator, 1), dtype=torch.float64)[0]
     if np.ptp(targets) == 0:  # nothing to learn: the constant is predicted, exactly
         one, share = Stacked.vector(net.module)[None].numpy(), np.ones(1)
-        shape = (graph, width, depth, activation)
+        shape = (graph, width, depth, activation, shallow)
         value = float(targets[0])  # not the mean, which rounding may move
         return Fitted(*shape, one, share, centre, scale, value, 0.0, validation_error=0.0, held_out=targets.copy())
     inputs = torch.from_numpy((rows - centre) / scale)
@@ -236,7 +247,7 @@ def fit(
         if start.width == width:
             return members
         _, drawn = draw(lambda: build(graph), _seeds(generator, len(members)), dtype=torch.float64)
-        return grown(network_shape(graph, start.width, depth, activation), members, net, drawn)
+        return grown(network_shape(graph, start.width, depth, activation, shallow), members, net, drawn)
 
     def trained(of: Sequence[int], count: int, tell: bool) -> tuple[Tensor, Tensor]:
         """A network for each of these folds, and its error on the rows of the fold."""
@@ -258,7 +269,7 @@ def fit(
         others, again = trained(stuck, work.restarts, False)
         members[stuck] = torch.where((again < errors[stuck])[:, None], others, members[stuck])
         errors[stuck] = torch.minimum(again, errors[stuck])
-    return assembled((graph, width, depth, activation), members, rows, targets, given)
+    return assembled((graph, width, depth, activation, shallow), members, rows, targets, given)
 
 
 def fit_until(
@@ -276,10 +287,8 @@ def fit_until(
     return fit(graph, x, y, generator, seconds=left, **options)
 
 
-def assembled(
-    shape: tuple[CompositionalGraph, int, int, str], members: Tensor, x: Array, y: Array, fold: NDArray[np.int64]
-) -> Fitted:
-    """Networks of a graph, width, depth and activation, one for every fold of the rows, and what they say of it."""
+def assembled(shape: Shape, members: Tensor, x: Array, y: Array, fold: NDArray[np.int64]) -> Fitted:
+    """Networks of this shape, one for every fold of the rows, and what they say of it."""
     centre, scale = x.mean(0), _scales(x)
     offset, spread = float(y.mean()), float(y.std())
     inputs, wanted = torch.from_numpy((x - centre) / scale), torch.from_numpy((y - offset) / spread)
@@ -324,21 +333,20 @@ def drawn_folds(rows: int, effort: Effort, generator: np.random.Generator) -> ND
     return generator.permutation(rows) % max(2, min(effort.folds, rows // 2))
 
 
-def network_size(graph: CompositionalGraph, width: int, depth: int = 1) -> int:
+def network_size(graph: CompositionalGraph, width: int, depth: int = 1, shallow: int = 0) -> int:
     """The number of parameters of one network."""
-    return network_shape(graph, width, depth, "tanh").parameters
+    return network_shape(graph, width, depth, "tanh", shallow).parameters
 
 
-def _network(graph: CompositionalGraph, width: int, depth: int, activation: str) -> CompositionalNet:
-    return CompositionalNet(
-        graph, features=len(graph.variables), outputs=1, width=width, depth=depth, activation=activation
-    )
+def _network(graph: CompositionalGraph, width: int, depth: int, activation: str, shallow: int) -> CompositionalNet:
+    features = len(graph.variables)
+    return CompositionalNet(graph, features, 1, width=width, depth=depth, activation=activation, shallow=shallow)
 
 
 @lru_cache(maxsize=64)
-def network_shape(graph: CompositionalGraph, width: int, depth: int, activation: str) -> Stacked:
+def network_shape(graph: CompositionalGraph, width: int, depth: int, activation: str, shallow: int = 0) -> Stacked:
     """For networks whose weights are given: what a network is drawn with costs more than a prediction."""
-    return Stacked(_network(graph, width, depth, activation))
+    return Stacked(_network(graph, width, depth, activation, shallow))
 
 
 def _checked_folds(given: ArrayLike, rows: int) -> NDArray[np.int64]:

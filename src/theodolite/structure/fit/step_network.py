@@ -51,7 +51,7 @@ def fit_steps(
         [_written(graph, width, depth, dict(zip(terms, one.grids, strict=True)), one) for one in found]
     )
     told = ~np.any([one.open for one in found], axis=0)
-    return assembled((graph, width, depth, "tanh"), members, x, y, fold), told
+    return assembled((graph, width, depth, "tanh", 0), members, x, y, fold), told
 
 
 def terms_of(graph: CompositionalGraph) -> dict[str, Term] | None:

@@ -118,7 +118,7 @@ def better_folds(first: Fitted, second: Fitted, y: Array, fold: NDArray[np.int64
     fit. As with restarts, what chooses are the rows that neither network has seen."""
     assert first.held_out is not None
     assert second.held_out is not None
-    if (first.width, first.depth, first.activation) != (second.width, second.depth, second.activation):
+    if first.shape[1:] != second.shape[1:]:
         return min(first, second, key=lambda fitted: fitted.validation_error)
     folds = range(len(first.members))
     missed = ((first.held_out - y) ** 2, (second.held_out - y) ** 2)
