@@ -12,7 +12,7 @@ from theodolite.structure.data.source import Array
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.refine import settle
-from theodolite.structure.search.interactions import propose_from
+from theodolite.structure.search.interactions import look, ranked
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
 from theodolite.structure.surrogate.networks import better_folds, logarithm, network_source
 
@@ -81,7 +81,7 @@ def test_the_logarithm_of_a_network_predicts_the_logarithm_of_the_target(data: D
 
 
 def test_a_network_proposes_as_a_first_surrogate_does(data: Data, fitted: Fitted) -> None:
-    found = propose_from({"sum": network_source(fitted, *data)}, np.random.default_rng(2))
+    found = ranked(look({"sum": network_source(fitted, *data)}, np.random.default_rng(2)))
     truth = graph(("h", "a b", "general"), ("y", "h c", "sum"))
     assert any(equivalent(candidate.graph, truth) for candidate in found)
 

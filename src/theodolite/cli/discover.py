@@ -72,7 +72,7 @@ def discover(
     graph to a dense network.
     """
     if Path(data).is_file():
-        ready()  # they load while this process does
+        ready(output.threads)  # they load while this process does
     from theodolite.structure.discover import discover as find
     from theodolite.structure.explain.explanation import explain
     from theodolite.structure.saving import check_folder, save

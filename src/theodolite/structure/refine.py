@@ -35,7 +35,7 @@ from theodolite.structure.fit.verify import verified
 from theodolite.structure.piecewise import with_steps
 from theodolite.structure.progress import Progress, part_of
 from theodolite.structure.result import Found
-from theodolite.structure.search.interactions import Fit, measure_interactions, one_sign, propose, propose_from
+from theodolite.structure.search.interactions import Fit, Looked, look, measure_interactions, one_sign, propose, ranked
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
 from theodolite.structure.search.nesting import turns
 from theodolite.structure.search.sources import Sources, undetermined, with_sources
@@ -43,7 +43,7 @@ from theodolite.structure.surrogate.derived import derived_notes, sources_of
 from theodolite.structure.surrogate.effects import HeldOut
 from theodolite.structure.surrogate.networks import Networks, better_folds, logarithm, network_source
 from theodolite.structure.surrogate.screening import screened
-from theodolite.structure.surrogate.surrogate import FEW, SurrogateSource, fit_surrogate
+from theodolite.structure.surrogate.surrogate import FEW, MEMBERS, SurrogateSource, fit_surrogate
 from theodolite.structure.workers import Promise, begin, by_workers, forget, ready
 
 LEAST_ROWS = 50  # fewer cannot tell one graph from another
@@ -199,6 +199,7 @@ class _Refinement:
     fold: NDArray[np.int64] = field(init=False)
     whole: Promise[Fitted] = field(init=False)  # the dense network,
     process: Promise[SurrogateSource] | None = None  # and Gaussian processes where rows are few and there is time
+    looked: Looked | None = None  # what these processes show at a quick look
     below: list[Found] | None = None  # functions of a sum that were proposed; None before it was asked
     begun: dict[object, Promise[Fitted | None]] = field(default_factory=dict)  # fits of graphs, by their structure
 
@@ -266,22 +267,33 @@ class _Refinement:
         """A graph that quick fits prefer and nothing speaks against; None where the time is limited and short."""
         if self.left is not None and self.left < SURROGATE_SECONDS:
             return None
-        proposed = _few(propose(*self._data(), self.generator, quick=True))
+        proposed = _few(self._proposed())
         self.below = [found for found in proposed if terms_below(found.graph) is not None]
         data, tell = (proposed, self.x, self.y, self.generator), part_of(self.progress, SHOWN, REFINED)
         asked = confirm(*data, variables=self.variables, effort="quick", progress=tell)
         return verified(asked, self.x, self.y, self.generator).chosen
 
+    def _proposed(self) -> list[Found]:
+        if self.process is None:
+            return propose(*self._data(), self.generator, quick=True)
+        process = self.process.result()
+        kinds: tuple[Kind, ...] = ("product", "general") if one_sign(self.y) else ("general",)
+        fits: dict[Kind, SurrogateSource | Fit | Looked] = {kind: Fit(kind, *self._data(), MEMBERS) for kind in kinds}
+        looked = look({"sum": process, **fits}, self.generator, quick=True)
+        self.looked = looked[0]
+        return ranked(looked)
+
     def _fresh(self, source: SurrogateSource, best: Found | None) -> list[Found]:
         """Graphs not tried yet: what the surrogate shows, and the neighbours of the best."""
-        readings: dict[Kind, SurrogateSource | Fit] = {"sum": source}
+        known = self.looked if self.process is not None and source is self.process.value else None
+        readings: dict[Kind, SurrogateSource | Fit | Looked] = {"sum": known or source}
         if one_sign(self.y):
             network = isinstance(source.ensemble, Networks)
             readings["product"] = logarithm(source) if network else Fit("product", *self._data())
         if best is None and self.below is None:
             readings["general"] = Fit("general", *self._data())
         below = self.below if best is None and self.below else ()
-        shown = propose_from(readings, self.generator, below=below, until=self.until)
+        shown = ranked(look(readings, self.generator, until=self.until), below)
         seen, fresh = {*self.tried, *(() if best is None else (structure_key(best.graph, kinds=True),))}, []
         near = () if best is None else self._near(best, source)
         for graphs, most in ((shown, OF_SURROGATE), (near, OF_MOVES)):

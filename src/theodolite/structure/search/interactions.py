@@ -108,8 +108,10 @@ def propose(
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     members = MEMBERS if quick and len(y) >= 4 * MEMBERS else None
     kinds: tuple[Kind, ...] = ("sum", "product", "general") if one_sign(y) else ("sum", "general")
-    fits: dict[Kind, SurrogateSource | Fit] = {kind: Fit(kind, x, y, tuple(variables), members) for kind in kinds}
-    return propose_from(fits, generator, quick=quick)
+    fits: dict[Kind, SurrogateSource | Fit | Looked] = {
+        kind: Fit(kind, x, y, tuple(variables), members) for kind in kinds
+    }
+    return ranked(look(fits, generator, quick=quick))
 
 
 @dataclass(frozen=True)
@@ -136,45 +138,63 @@ class Fit:
         return fit_surrogate(self.x, targets, self.variables, generator, members=self.members)
 
 
-def propose_from(
-    readings: Mapping[Kind, SurrogateSource | Fit],
+@dataclass(frozen=True)
+class Looked:
+    """What a surrogate shows: candidates, each with its place, and its interactions unless it does not predict."""
+
+    kind: Kind
+    candidates: tuple[tuple[tuple[int, int], Found], ...] = ()
+    interactions: Interactions | None = None
+
+
+def look(
+    readings: Mapping[Kind, SurrogateSource | Fit | Looked],
     generator: np.random.Generator,
     *,
-    below: Sequence[Found] = (),
     quick: bool = False,
     until: float | None = None,
-) -> list[Found]:
-    """The same from surrogates that are there already or still to be fitted, which know nothing of each other, and
-    functions of a sum `below` that were proposed before. After the moment `until` (of `time.monotonic`) gradients are
-    no longer searched."""
-    calls = [partial(_ranked, *reading, own_draws(generator), quick, until) for reading in readings.items()]
-    looked = [one for one in by_workers(calls) if one is not None]
-    # the simplest at the same strictness first: it has the fewest inputs of one constituent
-    items = [*(item for _, items in looked for item in items), *(((0, 0), found) for found in below)]
-    ranked = sorted(items, key=lambda item: item[0])
+) -> list[Looked]:
+    """At surrogates that are there already or still to be fitted, which know nothing of each other; where a quick look
+    was taken before, at what it left out. After the moment `until` (of `time.monotonic`) gradients are no longer
+    searched."""
+    calls = [partial(_looked, *reading, own_draws(generator), quick, until) for reading in readings.items()]
+    return [one for one in by_workers(calls) if one is not None]
+
+
+def ranked(looked: Sequence[Looked], below: Sequence[Found] = ()) -> list[Found]:
+    """The different candidates, the simplest at the same strictness first: it has the fewest inputs of one constituent.
+    With functions of a sum `below` that were proposed before."""
+    items = [*(item for one in looked for item in one.candidates), *(((0, 0), found) for found in below)]
     found: list[Found] = []
-    for _, candidate in ranked:
+    for _, candidate in sorted(items, key=lambda item: item[0]):
         if all(candidate.graph.nodes != other.graph.nodes for other in found):
             found.append(candidate)
-    return found[: MOST + MOST_BELOW] if below or "general" in [kind for kind, _ in looked] else found[:MOST]
+    return found[: MOST + MOST_BELOW] if below or "general" in [one.kind for one in looked] else found[:MOST]
 
 
-def _ranked(
+def _looked(
     kind: Kind,
-    reading: SurrogateSource | Fit,
+    reading: SurrogateSource | Fit | Looked,
     generator: np.random.Generator,
     quick: bool,
     until: float | None,
-) -> tuple[Kind, list[tuple[tuple[int, int], Found]]] | None:
-    """Candidates of one surrogate, each with its place; None where there is no surrogate."""
-    source = reading.fitted(generator) if isinstance(reading, Fit) else reading
-    if source is None:
-        return None
-    if not predicts(source):
-        log.info("no %s is proposed: the surrogate's R² on unseen rows is %.3f", kind, source.r2)
-        return kind, []
-    search = kind == "sum" and not quick
-    return kind, _candidates(measure_interactions(source, generator), kind, generator, search=search, until=until)
+) -> Looked | None:
+    """None where there is no surrogate."""
+    if isinstance(reading, Looked):
+        first = reading
+    else:
+        source = reading.fitted(generator) if isinstance(reading, Fit) else reading
+        if source is None:
+            return None
+        if not predicts(source):
+            log.info("no %s is proposed: the surrogate's R² on unseen rows is %.3f", kind, source.r2)
+            return Looked(kind)
+        interactions = measure_interactions(source, generator)
+        first = Looked(kind, tuple(_candidates(interactions, kind, generator)), interactions)
+    if kind != "sum" or quick or first.interactions is None or not first.interactions.used(LEVEL):
+        return first
+    searched = _searched(first.interactions, generator, until)
+    return first if searched is None else replace(first, candidates=(((1, 0), searched), *first.candidates))
 
 
 def propose_sums(source: SurrogateSource, generator: np.random.Generator) -> list[Found]:
@@ -203,7 +223,7 @@ def predicts(source: SurrogateSource) -> bool:
 
 
 def _candidates(
-    interactions: Interactions, kind: Kind, generator: np.random.Generator, *, search: bool, until: float | None
+    interactions: Interactions, kind: Kind, generator: np.random.Generator
 ) -> list[tuple[tuple[int, int], Found]]:
     """Graphs, each with its place: less sure readings of the data later, and wider constituents later."""
     used = interactions.used(LEVEL)
@@ -212,8 +232,7 @@ def _candidates(
     if kind == "general":
         return _below(interactions, used)
     turned = turns(interactions.source, generator)
-    searched = _searched(interactions, generator, until) if search else None
-    found = [] if searched is None else [((1, 0), searched)]
+    found: list[tuple[tuple[int, int], Found]] = []
 
     def add(place: int, terms: list[Group], modules: list[Group], note: str) -> None:
         made = _found(interactions, terms, kind, modules, note)
