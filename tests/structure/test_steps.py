@@ -10,6 +10,7 @@ from theodolite.structure.fit.fitting import Fitted
 from theodolite.structure.fit.step_network import fit_steps, terms_of
 from theodolite.structure.fit.steps import Grid, grown
 from theodolite.structure.piecewise import with_steps
+from theodolite.structure.surrogate.noise_share import Noise, noise_share
 
 GRAPH = CompositionalGraph(("a", "b", "c"), (Node("h", ("a", "b")), Node("y", ("h", "c"), "sum")))
 
@@ -21,6 +22,10 @@ def jumps(x):
 
 def drawn(rows, seed=0):
     return np.random.default_rng(seed).uniform(-1, 1, (rows, 3))
+
+
+def noise_of(x, y) -> Noise:
+    return lambda: noise_share(x, y, np.random.default_rng(0))
 
 
 def test_cuts_lie_where_the_function_jumps():
@@ -93,7 +98,7 @@ def test_only_sums_of_functions_of_few_variables_have_steps():
 def test_a_graph_of_steps_is_claimed_after_an_abstention():
     x, names, draw = drawn(300), ("a", "b", "c"), np.random.default_rng(0)
     smooth = confirm([], x, jumps(x), draw, variables=names, effort="quick")
-    found = with_steps(smooth, x, jumps(x), names, draw)
+    found = with_steps(smooth, x, jumps(x), names, draw, noise_of(x, jumps(x)))
     assert smooth.chosen is None
     assert found.chosen is not None
     assert [node.inputs for node in found.chosen.graph.nodes if node.kind == "general"] == [("a", "b")]
@@ -105,4 +110,5 @@ def test_a_graph_of_steps_is_claimed_after_an_abstention():
 def test_a_smooth_function_gets_no_steps():
     x, names, draw = drawn(200), ("a", "b", "c"), np.random.default_rng(0)
     smooth = confirm([], x, np.sin(x[:, 0] * x[:, 1]) + x[:, 2], draw, variables=names, effort="quick")
-    assert with_steps(smooth, x, np.sin(x[:, 0] * x[:, 1]) + x[:, 2], names, draw) is smooth
+    y = np.sin(x[:, 0] * x[:, 1]) + x[:, 2]
+    assert with_steps(smooth, x, y, names, draw, noise_of(x, y)) is smooth

@@ -13,7 +13,7 @@ from theodolite.structure.fit.verify import doubt, verified
 from theodolite.structure.result import Found
 from theodolite.structure.search.sources import with_sources
 from theodolite.structure.surrogate.derived import derived_columns, derived_notes, sources_of
-from theodolite.structure.surrogate.gaussian_process import noise_share
+from theodolite.structure.surrogate.noise_share import Noise, noise_share
 from theodolite.structure.surrogate.screening import screened
 
 NAMES = ("a", "b", "c", "d")
@@ -23,6 +23,10 @@ SUM = CompositionalGraph(NAMES, (Node("y", NAMES, "sum"),))
 def draw(rows: int = 600) -> tuple[np.ndarray, np.ndarray]:
     generator = np.random.default_rng(0)
     return generator.uniform(-1, 1, (rows, 4)), generator.standard_normal(rows)
+
+
+def noise_of(x: np.ndarray, y: np.ndarray) -> Noise:
+    return lambda: noise_share(x, y, np.random.default_rng(0))
 
 
 def test_chance_is_rarely_taken_for_dependence_and_the_share_of_a_true_one_is_found() -> None:
@@ -44,13 +48,13 @@ def test_noise_alone_is_no_reason_to_doubt() -> None:
     y = truth + 0.5 * noise
     near = truth + 0.05 * np.cos(5 * x[:, 2])
     wavering = truth + 0.05 * np.sin(4 * x[:, 0])  # a network errs, and another tells a little of that
-    assert doubt(SUM, x, y, wavering, near, np.random.default_rng(0)) is None
+    assert doubt(SUM, x, y, wavering, near, np.random.default_rng(0), noise_of(x, y)) is None
 
 
 def test_an_error_of_less_than_a_hundredth_hides_nothing_that_matters() -> None:
     x, _ = draw()
     y = x[:, 0] + 0.09 * x[:, 1]
-    assert doubt(SUM, x, y, x[:, 0], y, np.random.default_rng(0)) is None
+    assert doubt(SUM, x, y, x[:, 0], y, np.random.default_rng(0), noise_of(x, y)) is None
 
 
 @pytest.mark.parametrize(
@@ -66,7 +70,7 @@ def test_what_is_missed_is_found_and_named(missed, named: tuple[str, ...]) -> No
     x, noise = draw()
     known = 2 * x[:, 0]
     y = known + missed(*x.T) + 0.3 * noise
-    found = doubt(SUM, x, y, known, known, np.random.default_rng(0))
+    found = doubt(SUM, x, y, known, known, np.random.default_rng(0), noise_of(x, y))
     assert found is not None
     assert "of the variance" in found.reason
     if named:
@@ -77,7 +81,7 @@ def test_what_only_the_dense_network_knows_speaks_against_the_graph() -> None:
     x, noise = draw()
     fine = np.cos(25 * x[:, 0]) * np.cos(25 * x[:, 1])
     y = x[:, 2] + fine + 0.1 * noise
-    found = doubt(SUM, x, y, x[:, 2], x[:, 2] + 0.5 * fine, np.random.default_rng(0))
+    found = doubt(SUM, x, y, x[:, 2], x[:, 2] + 0.5 * fine, np.random.default_rng(0), noise_of(x, y))
     assert found is not None
     assert "dense network" in found.reason
 
@@ -103,7 +107,7 @@ def test_a_graph_that_misses_next_to_nothing_is_claimed_whoever_predicts(
     trial = Trial(Found(SUM, {}, {}), own, error, error / dense_error, (0.1, 10.0), p=0.5, preferred=False)
     asked = Confirmation(None, dense, dense, "larger", (trial,), "not preferred", 0.0)
     x, y = draw()
-    found = verified(asked, x, y, np.random.default_rng(0))
+    found = verified(asked, x, y, np.random.default_rng(0), noise_of(x, y))
     assert (found.chosen is trial.found) == claimed
     assert found.model is {"dense": dense, "graph": own}[predicts]
     assert ("dense network predicts" in found.reason) == (claimed and predicts == "dense")
@@ -125,9 +129,24 @@ def test_columns_that_others_tell_are_named_with_these() -> None:
 def test_a_process_tells_noise_from_a_function() -> None:
     x, noise = draw(200)
     smooth = np.sin(2 * x[:, 0] * x[:, 1]) + x[:, 2]
-    assert noise_share(x, smooth, np.random.default_rng(0)) < 0.01
+    assert noise_of(x, smooth)().value < 0.01
     y = smooth + smooth.std() * noise
-    assert noise_share(x, y, np.random.default_rng(0)) == pytest.approx(0.5, abs=0.15)
+    assert noise_of(x, y)().value == pytest.approx(0.5, abs=0.15)
+
+
+def test_noise_is_sure_and_a_function_that_a_process_takes_for_noise_is_not() -> None:
+    """The noise is a tenth of the variance in one, and in the other a wave too fine for a process of 600 rows."""
+    generator = np.random.default_rng(0)
+    x = generator.uniform(-1, 1, (800, 4))
+    smooth = x[:, 0] + np.sin(2 * x[:, 1])
+    loud = noise_of(x, smooth + smooth.std() / 3 * generator.standard_normal(800))()
+    assert loud.value == pytest.approx(0.1, abs=0.015)
+    assert loud.surely_above(0.08)
+    assert not loud.surely_above(0.11)
+    rough = np.exp(2 * np.sin(3 * x[:, 0] * x[:, 1]) * x[:, 2] + x[:, 3] ** 3)
+    fine = noise_of(x, rough)()
+    assert not fine.surely_above(0.01)
+    assert fine.surely_above(-1.0)  # an error that is below what matters asks for none
 
 
 def test_of_many_columns_those_that_act_alone_and_together_are_kept() -> None:
@@ -148,8 +167,8 @@ def test_noise_is_told_by_the_variables_that_were_searched() -> None:
     truth = x[:, 0] * x[:, 1] + x[:, 2]
     y = truth + 0.2 * draw.normal(size=400)
     graph = CompositionalGraph(names, (Node("t", ("x0", "x1")), Node("y", ("t", "x2"), "sum")))
-    assert doubt(graph, x, y, truth, truth, np.random.default_rng(0)) is not None
-    assert doubt(graph, x, y, truth, truth, np.random.default_rng(0), ("x0", "x1", "x2")) is None
+    assert doubt(graph, x, y, truth, truth, np.random.default_rng(0), noise_of(x, y)) is not None
+    assert doubt(graph, x, y, truth, truth, np.random.default_rng(0), noise_of(x[:, :3], y)) is None
 
 
 def test_a_graph_that_reads_a_column_instead_of_what_it_is_made_of_is_not_claimed() -> None:
@@ -170,7 +189,7 @@ def test_a_graph_that_reads_a_column_instead_of_what_it_is_made_of_is_not_claime
             for found, error in zip(own, (1e-5, 2e-5), strict=False)
         )
         asked = Confirmation(own[0], trials[0].fitted, dense, "larger", trials, "preferred", 0.0)
-        found = verified(asked, x, y, np.random.default_rng(0))
+        found = verified(asked, x, y, np.random.default_rng(0), noise_of(x, y))
         if found.chosen is None:
             assert "reads 'made', which 'a' and 'b' predict, and not 'b'" in found.reason
         return found.chosen and found.chosen.graph

@@ -13,6 +13,7 @@ from theodolite.structure.fit.confirm import Confirmation, compared
 from theodolite.structure.fit.step_network import fit_steps, terms_of
 from theodolite.structure.fit.verify import verified
 from theodolite.structure.search.interactions import propose_sums
+from theodolite.structure.surrogate.noise_share import Noise
 from theodolite.structure.surrogate.trees import tree_source
 
 CANDIDATES = 3
@@ -26,6 +27,7 @@ def with_steps(
     y: Array,
     searched: Sequence[str],
     generator: np.random.Generator,
+    noise: Noise,
     until: float | None = None,
 ) -> Confirmation:
     """An abstention; or, with constituents that are constant on boxes, a graph that rows held out prefer to all that
@@ -55,7 +57,7 @@ def with_steps(
     stepped = compared(pairs, smooth, y, generator, dense_kind=asked.dense_kind, began=began)
     trials = [replace(trial, told=told) for trial, (_, _, told) in zip(stepped.trials, made, strict=True)]
     stepped = replace(stepped, trials=tuple(trials))
-    found = verified(stepped, x, y, generator)
+    found = verified(stepped, x, y, generator, noise)
     said = (
         f"on rows held out constituents with jumps miss {found.model.validation_error:.3g} of the variance, and the "
         f"best smooth network {smooth.validation_error:.3g}"

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import zip_longest
 from typing import Any
 
@@ -42,6 +42,7 @@ from theodolite.structure.search.sources import Sources, undetermined, with_sour
 from theodolite.structure.surrogate.derived import derived_notes, sources_of
 from theodolite.structure.surrogate.effects import HeldOut
 from theodolite.structure.surrogate.networks import Networks, better_folds, logarithm, network_source
+from theodolite.structure.surrogate.noise_share import Noise, noise_share
 from theodolite.structure.surrogate.screening import screened
 from theodolite.structure.surrogate.surrogate import FEW, MEMBERS, SurrogateSource, fit_surrogate
 from theodolite.structure.workers import Promise, begin, by_workers, forget, ready
@@ -60,7 +61,8 @@ GUIDED = 2  # graphs that a round fits a second time, simpler than the best
 HOPEFUL = 20.0  # times the lowest error that these may have
 TANGLED = 3  # edges a variable: more are no structure that is worth a fit
 FEW_CANDIDATES = 5  # of those proposed, with quick effort, beside the first whose constituents read variables alone,
-FEW_BELOW = 3  # and functions of one sum
+FEW_BELOW = 3  # and functions of one sum,
+SPOILT = 5.0  # of which those are fitted again whose error is within so many times the lowest
 AGAIN = 2  # graphs that are fitted again, with more effort, where quick fits do not tell
 QUICKLY = 2.0  # times the dense network's error that a quick fit of a graph may have, to be fitted again
 FIRST_SHARE = 0.4  # of the time for the search, that the first dense network may take
@@ -99,6 +101,8 @@ def settle(
         )
         kept = [kept[place] for place in tight]
     names = tuple(variables[place] for place in kept)
+    # of the columns that are searched, because a process of hundreds takes noise for a function of them
+    noise: Noise = cache(partial(noise_share, x[:, kept], y, own_draws(generator)))
     if progress is not None:
         progress(0.0, 1.0, "looking for candidates")
     quick = work.products < TRIAL.products
@@ -111,7 +115,7 @@ def settle(
             candidates = _few(propose(x[:, kept], y, names, generator, quick=True))
         else:
             until = None if seconds is None else began + seconds / 2
-            refinement = _Refinement(x[:, kept], y, names, generator, until, progress)
+            refinement = _Refinement(x[:, kept], y, names, generator, noise, until, progress)
             candidates = refinement.finalists()
             before["fold"] = refinement.fold
             fits = [tried.fitted for tried in refinement.tried.values()]
@@ -131,14 +135,14 @@ def settle(
             progress=part_of(progress, begin, end),
             **before,
         )
-        return asked, verified(asked, x, y, generator)
+        return asked, verified(asked, x, y, generator, noise)
 
     asked, found = weighed(candidates, work, *((ONCE, TWICE) if quick else (CONFIRMED, WEIGHED)))
     if found.chosen is None and quick and (again := _hopeful(asked)):
         # quick networks may be far above the noise, or dense ones, by themselves, whatever their graph
         _, found = weighed(again, SECOND, TWICE, CONFIRMED)
     if found.chosen is None and candidates:
-        found = with_steps(found, x, y, names, generator, None if seconds is None else began + seconds)
+        found = with_steps(found, x, y, names, generator, noise, None if seconds is None else began + seconds)
     found = closer(found, x, y, generator, None if seconds is None else began + seconds)
     return replace(found, notes=(*notes, *derived_notes(sources)))
 
@@ -173,6 +177,13 @@ def _hopeful(asked: Confirmation) -> list[Found]:
     return [trial.found for trial in near[:AGAIN]]
 
 
+def _below_that_fit(asked: Confirmation) -> list[Found]:
+    """Functions of a sum that come near the best of these fits: having a start of their own they are fitted as well by
+    little effort as by much, which takes long."""
+    near = SPOILT * min([asked.dense.validation_error, *(trial.error for trial in asked.trials)])
+    return [trial.found for trial in asked.trials if terms_below(trial.found.graph) is not None and trial.error <= near]
+
+
 @dataclass(frozen=True)
 class _Tried:
     """A graph and its network. `error` is that of the better half of its folds: a graph can do what one fold can, and
@@ -192,6 +203,7 @@ class _Refinement:
     y: Array
     variables: tuple[str, ...]
     generator: np.random.Generator
+    noise: Noise
     until: float | None
     progress: Progress | None
     tried: dict[object, _Tried] = field(default_factory=dict)
@@ -200,7 +212,7 @@ class _Refinement:
     whole: Promise[Fitted] = field(init=False)  # the dense network,
     process: Promise[SurrogateSource] | None = None  # and Gaussian processes where rows are few and there is time
     looked: Looked | None = None  # what these processes show at a quick look
-    below: list[Found] | None = None  # functions of a sum that were proposed; None before it was asked
+    below: list[Found] | None = None  # functions of a sum that quick fits leave; None before it was asked
     begun: dict[object, Promise[Fitted | None]] = field(default_factory=dict)  # fits of graphs, by their structure
 
     def __post_init__(self) -> None:
@@ -268,10 +280,10 @@ class _Refinement:
         if self.left is not None and self.left < SURROGATE_SECONDS:
             return None
         proposed = _few(self._proposed())
-        self.below = [found for found in proposed if terms_below(found.graph) is not None]
         data, tell = (proposed, self.x, self.y, self.generator), part_of(self.progress, SHOWN, REFINED)
         asked = confirm(*data, variables=self.variables, effort="quick", progress=tell)
-        return verified(asked, self.x, self.y, self.generator).chosen
+        self.below = _below_that_fit(asked)
+        return verified(asked, self.x, self.y, self.generator, self.noise).chosen
 
     def _proposed(self) -> list[Found]:
         if self.process is None:
@@ -377,6 +389,7 @@ class _Refinement:
             tried
             for tried in self.tried.values()
             if not tried.guided and tried.error <= HOPEFUL * best.error and complexity(tried.found.graph) < size
+            if terms_below(tried.found.graph) is None  # these have a start of their own
         ]
         guide = best.fitted.guide()
         near = sorted(near, key=lambda tried: tried.error)[:GUIDED]

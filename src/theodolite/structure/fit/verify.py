@@ -4,7 +4,7 @@ A graph can be better than a dense network and yet wrong. If columns are indepen
 or an interaction has at least the variance of that part as its error. So an error of at most 1 % on rows held out shows
 that nothing of more than 1 % is missing. Above that, the error must be explained by noise: what is left on held-out
 rows must not depend on any variable or pair, no boosted trees may predict it, the dense network must know nothing of
-it, and it must not be far above the noise that a Gaussian process finds in the target.
+it, and it must not be far above the least noise that a Gaussian process leaves possible.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from theodolite.structure.fit.dependence import dependence, polynomials, product
 from theodolite.structure.fit.fitting import Fitted
 from theodolite.structure.search.sources import undetermined
 from theodolite.structure.surrogate.derived import sources_of
-from theodolite.structure.surrogate.gaussian_process import noise_share
+from theodolite.structure.surrogate.noise_share import Noise
 
 Array = NDArray[np.float64]
 MATERIAL = 0.01  # of the variance: what is missing with less matters to nobody
 SEEN = MATERIAL / 4  # of the variance: a part that is seen of what is missing, which may be more
-FAR = 1.1  # times the noise: an error beyond this and MATERIAL is far above it
+FAR = 1.2  # times the least noise: an error beyond this and MATERIAL is far above it
 HARDLY, WITHIN = MATERIAL / 10, 10.0  # of the variance, and times the dense network's error: a graph that misses less
 FOLDS = 5
 MOST_ROWS = 5_000  # looked at
@@ -44,7 +44,7 @@ class Doubt:
     variables: tuple[str, ...] = ()
 
 
-def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Generator) -> Confirmation:
+def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Generator, noise: Noise) -> Confirmation:
     """The graph that rows held out prefer, or else another that they prefer to dense, if nothing speaks against it.
 
     A graph whose network misses at most a thousandth of the variance, and no more than ten times what the dense network
@@ -71,7 +71,7 @@ def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Gener
         found = (
             Doubt(f"the dense network's error on rows held out is {1 / trial.ratio:.3g} times that of the best graph")
             if trial.error > asked.dense.validation_error
-            else open_(trial) or doubt(trial.found.graph, x[told], y[told], *unseen, generator, asked.dense.graph.used)
+            else open_(trial) or doubt(trial.found.graph, x[told], y[told], *unseen, generator, noise)
         )
         if found is None:
             reason = reason_of(trial, asked.trials, asked.dense)
@@ -125,11 +125,10 @@ def doubt(
     predicted: Array,
     dense: Array,
     generator: np.random.Generator,
-    read: Sequence[str] | None = None,
+    noise: Noise,
 ) -> Doubt | None:
     """None where nothing speaks against the graph. `predicted` and `dense` are what its network and the dense one say
-    of rows that they have not seen; the dense one reads `read`, all unless given. The noise is what a process of these
-    variables finds, because one of hundreds takes noise for a function of them."""
+    of rows that they have not seen."""
     variance = float(y.var())
     left = (y - predicted) / np.sqrt(variance)
     error = float(np.mean(left**2))
@@ -146,10 +145,14 @@ def doubt(
         return Doubt(f"{at}, and the dense network predicts a part of what it misses")
     if len(y) >= LEAST_ROWS and _trees_predict(x[chosen], left[chosen], generator):
         return Doubt(f"{at}, and boosted trees predict a part of what it misses")
-    places = [place for place, name in enumerate(graph.variables) if read is None or name in read]
-    noise = noise_share(x[:, places], y, generator)
-    if error > MATERIAL + FAR * noise:
-        return Doubt(f"{at}, far above the noise, which is about {noise:.2g}: something is still missing")
+    least = (error - MATERIAL) / FAR
+    if not noise().surely_above(least):
+        about = noise().value
+        return Doubt(
+            f"{at}, far above the noise, which is about {about:.2g}: something is still missing"
+            if about < least
+            else f"{at}, and though about {about:.2g} looks like noise, it may be less: something may be missing"
+        )
     return None
 
 

@@ -21,11 +21,12 @@ from theodolite.training.loop import Best, train
 from theodolite.training.optimiser import Rates, Rule
 
 Covariance = Literal["gaussian", "matern"]
-LEARNT_FROM = 300  # rows that lengths and noise are chosen by; all rows make the prediction
+KINDS: tuple[Covariance, ...] = ("gaussian", "matern")
+LEARNT_FROM = 300  # rows that lengths are chosen by; all rows make the prediction
 STEPS, RATE = 60, 0.1
 RULE = Rule(betas=(0.9, 0.9), clip=None)  # one memory for slopes and their squares
 LEAST_NOISE = 1e-8
-LOUD, QUIET = -0.7, -3.0  # log b to start from: to tell the noise, and to predict
+QUIET = -3.0  # log b to start from, to predict
 TINY = 1e-12  # added to a square whose root is taken
 ENTRIES = 1 << 18  # of a covariance matrix made at once: what a processor keeps at hand, which is several times faster
 
@@ -76,9 +77,8 @@ def fit_processes(
     """Member m predicts from the rows outside fold m."""
     rows, targets = rows.double(), targets.double()
     few = torch.randperm(len(rows), generator=generator)[:LEARNT_FROM]
-    learnt = [_learn(kind, rows[few], targets[few]) for kind in ("gaussian", "matern")]
-    _, kind, setting = max(learnt, key=lambda found: found[0])
-    lengths, height, noise = _read(setting)
+    best = max((learn(kind, rows[few], targets[few]) for kind in KINDS), key=lambda found: found.evidence)
+    kind, (lengths, height, noise) = best.kind, _read(best.setting)
     members = int(folds.max()) + 1
     held = [torch.nonzero(folds != member)[:, 0] for member in range(members)]
     shortest = min(len(own) for own in held)
@@ -91,33 +91,46 @@ def fit_processes(
     return Processes(kind, lengths, scaled, weights)
 
 
-def noise_share(x: NDArray[np.float64], y: NDArray[np.float64], generator: np.random.Generator) -> float:
-    """The share of the variance of y that a process of the more evident covariance takes for noise."""
-    few = generator.permutation(len(y))[:LEARNT_FROM]
-    rows, targets = x[few], y[few]
-    spread = rows.std(0)
-    rows = torch.from_numpy((rows - rows.mean(0)) / np.where(spread > 0, spread, 1.0))
-    targets = torch.from_numpy((targets - y.mean()) / y.std())
-    learnt = [_learn(kind, rows, targets, LOUD) for kind in ("gaussian", "matern")]
-    _, _, setting = max(learnt, key=lambda found: found[0])
-    return min(1.0, float(_read(setting)[2]))
+@dataclass(frozen=True)
+class Learnt:
+    """A covariance and its setting (log ℓ, log a, log b) of the greatest log evidence that was found, but for a
+    constant."""
+
+    kind: Covariance
+    setting: Float[Tensor, " number"]
+    evidence: float
+
+    @property
+    def noise(self) -> float:
+        """b²."""
+        return float(_read(self.setting)[2])
 
 
-def _learn(kind: Covariance, rows: Tensor, targets: Tensor, noise: float = QUIET) -> tuple[float, Covariance, Tensor]:
-    """The greatest evidence that Adam finds over (log ℓ, log a, log b) from log b = `noise`, and where."""
-    variables = rows.shape[1]
-    first = [0.5 * math.log(variables)] * variables + [0.0, noise]
-    start = {"setting": torch.tensor([first], dtype=torch.float64)}
-    best = Best(start)
+def learn(
+    kind: Covariance,
+    rows: Float[Tensor, "row variable"],
+    targets: Float[Tensor, " row"],
+    start: Float[Tensor, " number"] | float = QUIET,
+    *,
+    steps: int = STEPS,
+    noise_given: bool = False,
+) -> Learnt:
+    """By Adam, from a setting or a log b to start from, which it leaves where the noise is given."""
+    if isinstance(start, float):
+        variables = rows.shape[1]
+        start = torch.tensor([0.5 * math.log(variables)] * variables + [0.0, start], dtype=torch.float64)
+    free, given = (start[:-1], start[-1:]) if noise_given else (start, start[:0])
+    weights = {"setting": free[None]}
+    best = Best(weights)
 
     def loss(weights: Mapping[str, Tensor], _: tuple[Tensor, ...]) -> Tensor:
-        lengths, height, square = _read(weights["setting"][0])
+        lengths, height, square = _read(torch.cat([weights["setting"][0], given]))
         missing = -evidence(_matrix(kind, rows / lengths, height, square), targets)[None]
         best.offer(dict(weights), missing.detach())
         return missing
 
-    train(start, loss, steps=STEPS, rule=RULE, rates=Rates(RATE))
-    return -float(best.score), kind, best.weights["setting"][0]
+    train(weights, loss, steps=steps, rule=RULE, rates=Rates(RATE))
+    return Learnt(kind, torch.cat([best.weights["setting"][0], given]), -float(best.score))
 
 
 class _Evidence(torch.autograd.Function):
