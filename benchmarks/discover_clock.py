@@ -60,10 +60,17 @@ def asked(truth: RandomFunction, source: Path, folder: Path) -> dict[str, Any]:
     found = json.loads(done.stdout)
     outcome = "abstained"
     if not found["abstained"]:
-        told = judge(truth, CompositionalGraph.from_json(found["graph"]), found["network_test_error"])
+        error = _of_function(truth, found["network_test_error"])
+        told = judge(truth, CompositionalGraph.from_json(found["graph"]), error)
         outcome = "exact" if told.exact else "coarser" if told.coarser else "other, nothing that matters"
         outcome = "materially false" if told.material else outcome
     return {"seconds": seconds, "outcome": outcome, "error": found["test_error"], "dense": found["dense_test_error"]}
+
+
+def _of_function(truth: RandomFunction, error: float) -> float:
+    """The error over the variance of the function, about, of one over that of the noisy target."""
+    noise = truth.noise**2 / (1 + truth.noise**2)
+    return max(0.0, error - noise) / (1 - noise)
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

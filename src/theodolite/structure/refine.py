@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -31,7 +31,7 @@ from theodolite.structure.fit.fitting import LEAST_SECONDS, Fitted, fit_until
 from theodolite.structure.fit.guide import Guide
 from theodolite.structure.fit.scaled_start import terms_below
 from theodolite.structure.fit.side_by_side import one_thread, threads
-from theodolite.structure.fit.verify import verified
+from theodolite.structure.fit.verify import MATERIAL, verified
 from theodolite.structure.piecewise import with_steps
 from theodolite.structure.progress import Progress, part_of
 from theodolite.structure.result import Found
@@ -42,7 +42,7 @@ from theodolite.structure.search.sources import Sources, undetermined, with_sour
 from theodolite.structure.surrogate.derived import derived_notes, sources_of
 from theodolite.structure.surrogate.effects import HeldOut
 from theodolite.structure.surrogate.networks import Networks, better_folds, logarithm, network_source
-from theodolite.structure.surrogate.noise_share import Noise, noise_share
+from theodolite.structure.surrogate.noise_share import NoiseShare, noise_share
 from theodolite.structure.surrogate.screening import screened
 from theodolite.structure.surrogate.surrogate import FEW, MEMBERS, SurrogateSource, fit_surrogate
 from theodolite.structure.workers import Promise, begin, by_workers, forget, ready
@@ -102,7 +102,7 @@ def settle(
         kept = [kept[place] for place in tight]
     names = tuple(variables[place] for place in kept)
     # of the columns that are searched, because a process of hundreds takes noise for a function of them
-    noise: Noise = cache(partial(noise_share, x[:, kept], y, own_draws(generator)))
+    noise = Promise(partial(noise_share, x[:, kept], y, own_draws(generator)))
     if progress is not None:
         progress(0.0, 1.0, "looking for candidates")
     quick = work.products < TRIAL.products
@@ -135,14 +135,15 @@ def settle(
             progress=part_of(progress, begin, end),
             **before,
         )
-        return asked, verified(asked, x, y, generator, noise)
+        return asked, verified(asked, x, y, generator, noise.result)
 
     asked, found = weighed(candidates, work, *((ONCE, TWICE) if quick else (CONFIRMED, WEIGHED)))
     if found.chosen is None and quick and (again := _hopeful(asked)):
         # quick networks may be far above the noise, or dense ones, by themselves, whatever their graph
         _, found = weighed(again, SECOND, TWICE, CONFIRMED)
     if found.chosen is None and candidates:
-        found = with_steps(found, x, y, names, generator, noise, None if seconds is None else began + seconds)
+        found = with_steps(found, x, y, names, generator, noise.result, None if seconds is None else began + seconds)
+    forget([noise])
     found = closer(found, x, y, generator, None if seconds is None else began + seconds)
     return replace(found, notes=(*notes, *derived_notes(sources)))
 
@@ -184,6 +185,15 @@ def _below_that_fit(asked: Confirmation) -> list[Found]:
     return [trial.found for trial in asked.trials if terms_below(trial.found.graph) is not None and trial.error <= near]
 
 
+def _overlap_wide(graph: CompositionalGraph) -> bool:
+    """Whether it is a function of a sum of terms that share variables, one of which has more than half of them: that
+    says next to nothing, and takes longest to fit."""
+    terms = terms_below(graph)
+    if terms is None or sum(map(len, terms)) == len(graph.used):
+        return False
+    return max(map(len, terms)) > max(NARROW, len(graph.used) // 2)
+
+
 @dataclass(frozen=True)
 class _Tried:
     """A graph and its network. `error` is that of the better half of its folds: a graph can do what one fold can, and
@@ -203,7 +213,7 @@ class _Refinement:
     y: Array
     variables: tuple[str, ...]
     generator: np.random.Generator
-    noise: Noise
+    noise: Promise[NoiseShare]  # begun where it is likely to be asked for
     until: float | None
     progress: Progress | None
     tried: dict[object, _Tried] = field(default_factory=dict)
@@ -213,6 +223,7 @@ class _Refinement:
     process: Promise[SurrogateSource] | None = None  # and Gaussian processes where rows are few and there is time
     looked: Looked | None = None  # what these processes show at a quick look
     below: list[Found] | None = None  # functions of a sum that quick fits leave; None before it was asked
+    hopeless: set[object] = field(default_factory=set)  # structures that quick fits rule out
     begun: dict[object, Promise[Fitted | None]] = field(default_factory=dict)  # fits of graphs, by their structure
 
     def __post_init__(self) -> None:
@@ -273,17 +284,26 @@ class _Refinement:
         """A dense network, or Gaussian processes where these predict better."""
         found = network_source(self.dense, self.x, self.y)
         process = None if self.process is None else self.process.result()
-        return found if process is None or process.r2 <= found.r2 else process
+        source = found if process is None or process.r2 <= found.r2 else process
+        if 1 - source.r2 > MATERIAL and self.noise.state == "waiting":
+            self.noise.begin()
+        return source
 
     def _shown(self) -> Found | None:
         """A graph that quick fits prefer and nothing speaks against; None where the time is limited and short."""
         if self.left is not None and self.left < SURROGATE_SECONDS:
             return None
-        proposed = _few(self._proposed())
+        proposed = _few([found for found in self._proposed() if self._worth(found.graph)])
         data, tell = (proposed, self.x, self.y, self.generator), part_of(self.progress, SHOWN, REFINED)
         asked = confirm(*data, variables=self.variables, effort="quick", progress=tell)
-        self.below = _below_that_fit(asked)
-        return verified(asked, self.x, self.y, self.generator, self.noise).chosen
+        self.below, self.hopeless = _below_that_fit(asked), self._hopeless(asked)
+        return verified(asked, self.x, self.y, self.generator, self.noise.result).chosen
+
+    def _hopeless(self, asked: Confirmation) -> set[object]:
+        """Structures none of whose quick networks comes near the best one."""
+        lowest = {trial.found.graph: trial.fitted.errors_of_folds(self.x, self.y).min() for trial in asked.trials}
+        far = HOPEFUL * min(lowest.values(), default=0.0)
+        return {structure_key(graph, kinds=True) for graph, error in lowest.items() if error > far}
 
     def _proposed(self) -> list[Found]:
         if self.process is None:
@@ -317,12 +337,12 @@ class _Refinement:
                 if found is not None and key not in seen and self._worth(found.graph):
                     seen.add(key)
                     taken.append(found)
-            fresh += taken
+            fresh += [found for found in taken if structure_key(found.graph, kinds=True) not in self.hopeless]
         return fresh[: MOST_TRIALS - len(self.tried)]
 
     def _worth(self, graph: CompositionalGraph) -> bool:
         whole = graph.is_dense and len(graph.used) == len(self.variables)
-        return not whole and len(graph.edges) <= TANGLED * len(graph.used)
+        return not whole and len(graph.edges) <= TANGLED * len(graph.used) and not _overlap_wide(graph)
 
     def _near(self, found: Found, source: SurrogateSource) -> Iterator[Found]:
         """Neighbours, one of every sort in turn, the likeliest of each first."""

@@ -45,6 +45,10 @@ class Promise(Generic[Value]):
     value: Any = None
     here: bool = False  # no worker can make it
 
+    def begin(self) -> None:
+        """Once: a worker makes the call as soon as one is free."""
+        _crew.add([self])
+
     def result(self) -> Value:
         """Waits for it, and makes calls meanwhile that nobody has begun, this one first."""
         _crew.finish(self)
@@ -54,7 +58,7 @@ class Promise(Generic[Value]):
 def begin(call: Callable[[], Value]) -> Promise[Value]:
     """A worker makes the call as soon as one is free; where there are none, it is made when its result is asked for."""
     promise = Promise(call)
-    _crew.add([promise])
+    promise.begin()
     return promise
 
 

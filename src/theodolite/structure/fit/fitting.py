@@ -36,7 +36,7 @@ LEAST_ROWS = 6  # two in every one of three folds
 LEAST_SECONDS = 0.1  # for a fit that begins late
 SCHEMA = 1
 TRIED = 15  # steps of least squares after which the guided network of a fold and the other are compared
-STUCK = 5  # times the median of the folds: with such an error a fold is tried again,
+STUCK, ATTEMPTS = 5, 3  # times the median of the folds: with such an error a fold is tried again, so often at most,
 ENOUGH = 1e-7  # unless it is this small
 _ARRAYS = ("members", "shares", "centre", "scale")
 
@@ -106,6 +106,12 @@ class Fitted:
         """The fold of every training row: the network that has not seen it is the one that said what was held out."""
         assert self.held_out is not None
         return np.abs(np.stack([one(np.asarray(x)) for one in self.guide().functions]) - self.held_out).argmin(0)
+
+    def errors_of_folds(self, x: ArrayLike, y: Array) -> Array:
+        """The mean squared error of every fold's network on the rows of the fold."""
+        assert self.held_out is not None
+        fold = self.fold_of(x)
+        return np.array([np.mean((self.held_out - y)[fold == one] ** 2) for one in range(len(self.members))])
 
     def guide(self) -> Guide:
         """The network of every fold by itself, to guide networks of a graph on the same folds."""
@@ -264,8 +270,10 @@ def fit(
         return members, _judged(net, members, inputs, wanted, weighted(of))
 
     members, errors = trained(range(folds), restarts, True)
-    stuck = (errors > (STUCK * errors.median()).clamp(min=ENOUGH)).nonzero()[:, 0].tolist()
-    if stuck and work.guided and (halfway is None or time.monotonic() < halfway):
+    for _ in range(ATTEMPTS if work.guided else 0):
+        stuck = (errors > (STUCK * errors.median()).clamp(min=ENOUGH)).nonzero()[:, 0].tolist()
+        if not stuck or (halfway is not None and time.monotonic() > halfway):
+            break
         others, again = trained(stuck, work.restarts, False)
         members[stuck] = torch.where((again < errors[stuck])[:, None], others, members[stuck])
         errors[stuck] = torch.minimum(again, errors[stuck])
