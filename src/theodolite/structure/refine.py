@@ -44,7 +44,7 @@ from theodolite.structure.surrogate.effects import HeldOut
 from theodolite.structure.surrogate.networks import Networks, better_folds, logarithm, network_source
 from theodolite.structure.surrogate.noise_share import NoiseShare, noise_share
 from theodolite.structure.surrogate.screening import screened
-from theodolite.structure.surrogate.surrogate import FEW, MEMBERS, SurrogateSource, fit_surrogate
+from theodolite.structure.surrogate.surrogate import FEW, MEMBERS, SurrogateSource
 from theodolite.structure.workers import Promise, begin, by_workers, forget, ready
 
 LEAST_ROWS = 50  # fewer cannot tell one graph from another
@@ -220,25 +220,20 @@ class _Refinement:
     dropped: set[str] = field(default_factory=set)
     fold: NDArray[np.int64] = field(init=False)
     whole: Promise[Fitted] = field(init=False)  # the dense network,
-    process: Promise[SurrogateSource] | None = None  # and Gaussian processes where rows are few and there is time
-    looked: Looked | None = None  # what these processes show at a quick look
+    looked: Looked | None = None  # what Gaussian processes show at a quick look, where rows are few and there is time
     below: list[Found] | None = None  # functions of a sum that quick fits leave; None before it was asked
     hopeless: set[object] = field(default_factory=set)  # structures that quick fits rule out
     begun: dict[object, Promise[Fitted | None]] = field(default_factory=dict)  # fits of graphs, by their structure
 
     def __post_init__(self) -> None:
         self.fold = self.generator.permutation(len(self.y)) % TRIAL.folds
-        # what is needed in any case, or likely, begins while candidates are looked for
-        self.whole = begin(self._fit(CompositionalGraph.dense(self.variables), FIRST, share=FIRST_SHARE))
-        if len(self.y) <= FEW and (self.left is None or self.left > SURROGATE_SECONDS):
-            self.process = begin(partial(fit_surrogate, *self._data(), own_draws(self.generator)))
+        self.whole = Promise(self._fit(CompositionalGraph.dense(self.variables), FIRST, share=FIRST_SHARE))
 
     def finalists(self) -> list[Found]:
         """The best of all that was tried, and simpler graphs that come near; or what quick fits show, where no
         constituent of it is large enough to have anything inside."""
         shown = self._shown()
         if shown is not None and max(complexity(shown.graph)) <= SMALL:
-            self._forget(self.process)
             return [shown]
         if self.below is not None:
             self._start(self.below if shown is None else [shown])  # goes on while the surrogate is read
@@ -257,6 +252,8 @@ class _Refinement:
             if best is None or not fresh or self.late or (before is not None and not _lower(best, before)):
                 break
             log.info("round %d: error %.3g after %d graphs", number + 1, best.error, len(self.tried))
+            if number == 0 and best.error > MATERIAL and self.noise.state == "waiting":
+                self.noise.begin()
             if best.error < 1 - source.r2:
                 source = network_source(best.fitted, self.x, self.y)
         return self._chosen(source)
@@ -283,15 +280,13 @@ class _Refinement:
     def _first(self) -> SurrogateSource:
         """A dense network, or Gaussian processes where these predict better."""
         found = network_source(self.dense, self.x, self.y)
-        process = None if self.process is None else self.process.result()
-        source = found if process is None or process.r2 <= found.r2 else process
-        if 1 - source.r2 > MATERIAL and self.noise.state == "waiting":
-            self.noise.begin()
-        return source
+        process = self.process
+        return found if process is None or process.r2 <= found.r2 else process
 
     def _shown(self) -> Found | None:
         """A graph that quick fits prefer and nothing speaks against; None where the time is limited and short."""
         if self.left is not None and self.left < SURROGATE_SECONDS:
+            self.whole.begin()
             return None
         proposed = _few([found for found in self._proposed() if self._worth(found.graph)])
         data, tell = (proposed, self.x, self.y, self.generator), part_of(self.progress, SHOWN, REFINED)
@@ -306,18 +301,26 @@ class _Refinement:
         return {structure_key(graph, kinds=True) for graph, error in lowest.items() if error > far}
 
     def _proposed(self) -> list[Found]:
-        if self.process is None:
-            return propose(*self._data(), self.generator, quick=True)
-        process = self.process.result()
-        kinds: tuple[Kind, ...] = ("product", "general") if one_sign(self.y) else ("general",)
-        fits: dict[Kind, SurrogateSource | Fit | Looked] = {kind: Fit(kind, *self._data(), MEMBERS) for kind in kinds}
-        looked = look({"sum": process, **fits}, self.generator, quick=True)
-        self.looked = looked[0]
+        kinds: tuple[Kind, ...] = ("sum", "product", "general") if one_sign(self.y) else ("sum", "general")
+        few = len(self.y) <= FEW
+        fits: dict[Kind, SurrogateSource | Fit | Looked] = {
+            kind: Fit(kind, *self._data(), None if few and kind == "sum" else MEMBERS) for kind in kinds
+        }
+        looked = look(fits, self.generator, quick=True)
+        self.whole.begin()  # beside quick fits of what is proposed
+        if few:
+            self.looked = looked[0]
         return ranked(looked)
+
+    @property
+    def process(self) -> SurrogateSource | None:
+        """Gaussian processes, if they predict."""
+        seen = None if self.looked is None else self.looked.interactions
+        return None if seen is None else seen.source
 
     def _fresh(self, source: SurrogateSource, best: Found | None) -> list[Found]:
         """Graphs not tried yet: what the surrogate shows, and the neighbours of the best."""
-        known = self.looked if self.process is not None and source is self.process.value else None
+        known = self.looked if source is self.process else None
         readings: dict[Kind, SurrogateSource | Fit | Looked] = {"sum": known or source}
         if one_sign(self.y):
             network = isinstance(source.ensemble, Networks)

@@ -172,7 +172,7 @@ class _Crew:
         from theodolite.structure.fit.side_by_side import alone
 
         try:
-            with alone(bool(self.waiting) or any(worker.busy for worker in self.workers)):
+            with alone(lambda: bool(self.waiting) or any(worker.busy for worker in self.workers)):
                 value = promise.call()
         except BaseException:
             promise.state = "waiting"  # who asks again hears the same

@@ -36,7 +36,7 @@ LEAST_ROWS = 6  # two in every one of three folds
 LEAST_SECONDS = 0.1  # for a fit that begins late
 SCHEMA = 1
 TRIED = 15  # steps of least squares after which the guided network of a fold and the other are compared
-STUCK, ATTEMPTS = 5, 3  # times the median of the folds: with such an error a fold is tried again, so often at most,
+STUCK = (5, 100, 100)  # times the median of the folds: with such errors a fold is tried a second, third, fourth time,
 ENOUGH = 1e-7  # unless it is this small
 _ARRAYS = ("members", "shares", "centre", "scale")
 
@@ -270,8 +270,8 @@ def fit(
         return members, _judged(net, members, inputs, wanted, weighted(of))
 
     members, errors = trained(range(folds), restarts, True)
-    for _ in range(ATTEMPTS if work.guided else 0):
-        stuck = (errors > (STUCK * errors.median()).clamp(min=ENOUGH)).nonzero()[:, 0].tolist()
+    for far in STUCK if work.guided else ():
+        stuck = (errors > (far * errors.median()).clamp(min=ENOUGH)).nonzero()[:, 0].tolist()
         if not stuck or (halfway is not None and time.monotonic() > halfway):
             break
         others, again = trained(stuck, work.restarts, False)

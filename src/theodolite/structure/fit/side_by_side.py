@@ -20,10 +20,14 @@ from theodolite.device import cpu_threads
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 _given: ContextVar[int | None] = ContextVar("threads that torch had before it had one", default=None)
+_taken: ContextVar[Callable[[], bool]] = ContextVar("whether others have the threads", default=lambda: False)
 
 
 def threads() -> int:
-    """How many parts go side by side: as many as torch has threads, or had before `one_thread`."""
+    """How many parts go side by side now: as many as torch has threads, or had before `one_thread`; one where others
+    have these."""
+    if _taken.get()():
+        return 1
     return _given.get() or torch.get_num_threads()
 
 
@@ -67,16 +71,13 @@ def one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def alone(really: bool = True) -> Iterator[None]:
-    """Nothing goes side by side in here: others have the threads."""
-    if not really:
-        yield
-        return
-    token = _given.set(1)
+def alone(taken: Callable[[], bool]) -> Iterator[None]:
+    """Nothing goes side by side in here while others have the threads."""
+    token = _taken.set(taken)
     try:
         yield
     finally:
-        _given.reset(token)
+        _taken.reset(token)
 
 
 def shares(count: int, parts: int) -> list[slice]:
