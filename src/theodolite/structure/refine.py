@@ -284,7 +284,8 @@ class _Refinement:
         return found if process is None or process.r2 <= found.r2 else process
 
     def _shown(self) -> Found | None:
-        """A graph that quick fits prefer and nothing speaks against; None where the time is limited and short."""
+        """A graph that quick fits prefer: nothing speaks against it if it is small, and if not it is what to begin with.
+        None where the time is limited and short."""
         if self.left is not None and self.left < SURROGATE_SECONDS:
             self.whole.begin()
             return None
@@ -292,6 +293,8 @@ class _Refinement:
         data, tell = (proposed, self.x, self.y, self.generator), part_of(self.progress, SHOWN, REFINED)
         asked = confirm(*data, variables=self.variables, effort="quick", progress=tell)
         self.below, self.hopeless = _below_that_fit(asked), self._hopeless(asked)
+        if asked.chosen is None or max(complexity(asked.chosen.graph)) > SMALL:
+            return asked.chosen
         return verified(asked, self.x, self.y, self.generator, self.noise.result).chosen
 
     def _hopeless(self, asked: Confirmation) -> set[object]:
