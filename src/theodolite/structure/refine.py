@@ -231,7 +231,7 @@ class _Refinement:
 
     def finalists(self) -> list[Found]:
         """The best of all that was tried, and simpler graphs that come near; or what quick fits show, where no
-        constituent of it is large enough to have anything inside."""
+        constituent of it is large enough to have anything inside and nothing speaks against it."""
         shown = self._shown()
         if shown is not None and max(complexity(shown.graph)) <= SMALL:
             return [shown]
@@ -284,8 +284,8 @@ class _Refinement:
         return found if process is None or process.r2 <= found.r2 else process
 
     def _shown(self) -> Found | None:
-        """A graph that quick fits prefer: nothing speaks against it if it is small, and if not it is what to begin with.
-        None where the time is limited and short."""
+        """A graph that quick fits prefer; against a small one nothing speaks, a large one is what to begin with. None
+        where the time is limited and short."""
         if self.left is not None and self.left < SURROGATE_SECONDS:
             self.whole.begin()
             return None

@@ -230,7 +230,7 @@ def fit(
 
     def guided(of: Sequence[int]) -> Tensor | None:
         if polish and (halfway is None or time.monotonic() < halfway):
-            started = scaled_start(graph, build, inputs, wanted, fold, of, generator, work)
+            started = scaled_start(graph, build, inputs, wanted, fold, of, generator, replace(work, polish=polish))
             if started is not None:
                 return started
         if guide is None:
@@ -263,7 +263,7 @@ def fit(
         members = descended(of, count, counting(0, "descent") if tell else None)
         others, tried = guided(of), 0
         if others is not None:
-            both, twice, tried = torch.cat([members, others]), [*of, *of], min(TRIED, polish)
+            both, twice, tried = torch.cat([members, others]), [*of, *of], min(TRIED, polish // 2)
             both = polished(twice, both, tried, counting(descent, "polish") if tell else None)
             members = both[_best(_judged(net, both, inputs, wanted, weighted(twice)), len(of))]
         members = polished(of, members, polish - tried, counting(descent + tried, "polish") if tell else None)
