@@ -380,3 +380,34 @@ def test_least_squares_from_a_minimum_does_not_leave_it() -> None:
         cold, warm = (least_squares(net, found.members, *data, steps=2, warm=warm).trained for warm in (False, True))
     assert bool((warm <= found.trained * (1 + 1e-6)).all())
     assert bool((cold > 1.1 * found.trained).all())
+
+
+def test_the_errors_of_folds_are_those_of_their_networks_on_the_rows_they_did_not_see() -> None:
+    draw = np.random.default_rng(0)
+    x, fold = draw.uniform(-1, 1, (90, 2)), np.arange(90) % 3
+    y = np.sin(3 * x[:, 0]) + x[:, 1] + 0.1 * draw.normal(size=90)
+    found = fit(CompositionalGraph.dense(("a", "b")), x, y, draw, effort="quick", fold=fold)
+    own = [np.mean((one(x) - y)[fold == number] ** 2) for number, one in enumerate(found.guide().functions)]
+    assert np.allclose(found.errors_of_folds(x, y), own)
+    assert np.mean(own) / y.var() == pytest.approx(found.validation_error)
+
+
+def test_a_fold_that_is_far_behind_the_others_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first network of one fold is spoilt, and so are its next two."""
+    draw = np.random.default_rng(0)
+    x = draw.uniform(-1, 1, (120, 2))
+    y, fold = np.sin(2 * x[:, 0] * x[:, 1]), np.arange(120) % 4
+    asked: list[list[int]] = []
+
+    def spoilt(net, members, *data, **options):
+        asked.append((1 - data[2]).argmax(1).tolist())  # the first row of a fold has its number
+        found = least_squares(net, members, *data, **options)
+        if len(asked) <= 3:
+            found.members[asked[-1].index(1)] = 0.0
+        return found
+
+    monkeypatch.setattr("theodolite.structure.fit.fitting.least_squares", spoilt)
+    effort = Effort(folds=4, restarts=2, descent=60, polish=30, products=1e10, width=6, dense_width=None, guided=1)
+    found = fit(CompositionalGraph.dense(("a", "b")), x, y, draw, effort=effort, fold=fold)
+    assert asked == [[0, 1, 2, 3], [1], [1], [1]]
+    assert found.validation_error < 1e-3

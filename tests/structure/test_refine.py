@@ -11,7 +11,7 @@ from theodolite.graphs.equivalence import equivalent, recovers
 from theodolite.structure.data.source import Array
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.fit.fitting import Fitted, fit
-from theodolite.structure.refine import settle
+from theodolite.structure.refine import overlaps_widely, settle
 from theodolite.structure.search.interactions import look, ranked
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
 from theodolite.structure.surrogate.networks import better_folds, logarithm, network_source
@@ -186,3 +186,22 @@ def test_the_same_generator_settles_on_the_same(data: Data) -> None:
     assert first.trials
     assert first.model.graph == second.model.graph
     assert first.model.validation_error == second.model.validation_error
+
+
+@pytest.mark.parametrize(
+    ("terms", "wide"),
+    [
+        ({"t": "abcde", "s": "efgh"}, True),
+        ({"t": "abcd", "s": "defgh"}, True),
+        ({"t": "abcd", "s": "de", "r": "fgh"}, False),
+        ({"t": "abcde", "s": "fgh"}, False),  # nothing is shared
+    ],
+)
+def test_functions_of_sums_that_share_variables_and_say_next_to_nothing_are_told(
+    terms: dict[str, str], wide: bool
+) -> None:
+    names = tuple("abcdefgh")
+    nodes = [Node(name, tuple(inputs)) for name, inputs in terms.items()]
+    below = (*nodes, Node("all", tuple(terms), "sum"), Node("y", ("all",)))
+    assert overlaps_widely(CompositionalGraph(names, below)) is wide
+    assert not overlaps_widely(CompositionalGraph(names, (*nodes, Node("y", tuple(terms), "sum"))))

@@ -10,7 +10,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from theodolite.device import cpu_threads
-from theodolite.structure.fit.side_by_side import one_thread, shares, side_by_side, threads
+from theodolite.structure.fit.side_by_side import alone, one_thread, shares, side_by_side, threads
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -39,6 +39,15 @@ def test_in_one_thread_there_is_one_thread_of_everything_but_as_many_parts_side_
             assert len(set(side_by_side(lambda _: threading.get_ident(), range(8)))) >= 1
         assert torch.get_num_threads() == threads() == 2
         assert [pool["num_threads"] for pool in threadpool_info()] == [pool["num_threads"] for pool in before]
+
+
+def test_while_others_have_the_threads_parts_come_one_after_another() -> None:
+    busy = True
+    with cpu_threads(2), one_thread(), alone(lambda: busy):
+        assert threads() == 1
+        assert set(side_by_side(lambda _: threading.get_ident(), range(4))) == {threading.get_ident()}
+        busy = False
+        assert threads() == 2
 
 
 def test_what_a_part_raises_arrives_and_threads_are_as_they_were() -> None:

@@ -27,7 +27,7 @@ from theodolite.structure.fit.confirm import Confirmation, confirm
 from theodolite.structure.fit.effort import effort_named
 from theodolite.structure.fit.guide import Guide
 from theodolite.structure.progress import Progress, part_of
-from theodolite.structure.refine import WEIGHED, settle
+from theodolite.structure.refine import CLOSE, settle
 from theodolite.structure.result import Discovery, Found
 from theodolite.structure.search.pairs import pairs_of
 from theodolite.structure.search.search import search
@@ -184,7 +184,7 @@ def _from_function(source: CallableSource, name: str, rows: int, fit: bool, work
             effort=work.effort,
             guide=Guide((source.values,)),
             seconds=work.left,
-            progress=part_of(work.report, SEARCHED, WEIGHED),
+            progress=part_of(work.report, SEARCHED, CLOSE),
         )
         judged = _judged("black box", asked, train, test, work, {"notes": []})
         judged = replace(judged, details={**judged.details, "evaluations": source.evaluations})
@@ -232,7 +232,7 @@ def _judged(
     stack = stacked(
         *(asked.model, asked.dense, train.x, train.y, work.generator),
         boosting=work.boosting and not late,
-        report=lambda label: work.report(WEIGHED, 1, label),
+        report=lambda label: work.report(CLOSE, 1, label),
     )
     returned = stack.returned
     loss = lambda predict: (predict(test.x) - test.y) ** 2 / np.var(test.y)
@@ -249,7 +249,7 @@ def _judged(
     if "additive" in stack.models:
         losses["additive"] = loss(stack.models["additive"].predict)
     if work.additive:
-        work.report(WEIGHED, 1, "EBM")
+        work.report(CLOSE, 1, "EBM")
         losses["ebm"] = ebm_losses(train.x, train.y, test.x, test.y, work.seed)
     errors = {name: float(np.mean(loss)) for name, loss in losses.items()}
     graph = _output_named(asked.dense.graph if asked.chosen is None else asked.chosen.graph, train.target)

@@ -68,7 +68,8 @@ QUICKLY = 2.0  # times the dense network's error that a quick fit of a graph may
 FIRST_SHARE = 0.4  # of the time for the search, that the first dense network may take
 SURROGATE_SECONDS = 30  # that must be left for Gaussian processes to be tried as well
 FINALISTS = 3
-SHOWN, REFINED, CONFIRMED, WEIGHED = 0.25, 0.5, 0.85, 0.93  # of the time, about, at which these stages begin and end
+SHOWN, REFINED, CONFIRMED, WEIGHED = 0.2, 0.33, 0.7, 0.82  # of the time, about, at which these stages begin and end
+CLOSE = 0.95  # and when closer fits do
 ONCE, TWICE = 0.3, 0.7  # with quick effort: when fits begin, and second ones
 NEAR = 2.0  # times the lowest error that a simpler finalist may have
 log = logging.getLogger(__name__)
@@ -144,7 +145,8 @@ def settle(
     if found.chosen is None and candidates:
         found = with_steps(found, x, y, names, generator, noise.result, None if seconds is None else began + seconds)
     forget([noise])
-    found = closer(found, x, y, generator, None if seconds is None else began + seconds)
+    until, tell = None if seconds is None else began + seconds, part_of(progress, WEIGHED, CLOSE)
+    found = closer(found, x, y, generator, until, tell)
     return replace(found, notes=(*notes, *derived_notes(sources)))
 
 
@@ -185,7 +187,7 @@ def _below_that_fit(asked: Confirmation) -> list[Found]:
     return [trial.found for trial in asked.trials if terms_below(trial.found.graph) is not None and trial.error <= near]
 
 
-def _overlap_wide(graph: CompositionalGraph) -> bool:
+def overlaps_widely(graph: CompositionalGraph) -> bool:
     """Whether it is a function of a sum of terms that share variables, one of which has more than half of them: that
     says next to nothing, and takes longest to fit."""
     terms = terms_below(graph)
@@ -348,7 +350,7 @@ class _Refinement:
 
     def _worth(self, graph: CompositionalGraph) -> bool:
         whole = graph.is_dense and len(graph.used) == len(self.variables)
-        return not whole and len(graph.edges) <= TANGLED * len(graph.used) and not _overlap_wide(graph)
+        return not whole and len(graph.edges) <= TANGLED * len(graph.used) and not overlaps_widely(graph)
 
     def _near(self, found: Found, source: SurrogateSource) -> Iterator[Found]:
         """Neighbours, one of every sort in turn, the likeliest of each first."""

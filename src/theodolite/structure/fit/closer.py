@@ -12,6 +12,7 @@ from theodolite.structure.data.source import Array
 from theodolite.structure.fit.confirm import Confirmation, Trial
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.fit.fitting import Fitted, fit, network_size
+from theodolite.structure.progress import Progress, part_of
 
 CLOSE = 3e-3  # of the variance: a network that misses more has a graph that misses something, or noise
 APART = 0.1  # of the error: where networks of different folds agree better than that, the rest is noise,
@@ -22,12 +23,18 @@ EFFORTS = (EFFORT, replace(EFFORT, polish=100, products=1.5e11, width=24))  # a 
 
 
 def closer(
-    asked: Confirmation, x: Array, y: Array, generator: np.random.Generator, until: float | None = None
+    asked: Confirmation,
+    x: Array,
+    y: Array,
+    generator: np.random.Generator,
+    until: float | None = None,
+    progress: Progress | None = None,
 ) -> Confirmation:
     """The same claim; its network, and what predicts, are those of the closest fit that rows held out prefer."""
     found = asked
-    for effort in EFFORTS:
-        nearer = _closer(found, x, y, generator, effort, until)
+    for place, effort in enumerate(EFFORTS):
+        tell = part_of(progress, place / len(EFFORTS), (place + 1) / len(EFFORTS))
+        nearer = _closer(found, x, y, generator, effort, until, tell)
         if nearer is found:
             break
         found = nearer
@@ -38,7 +45,13 @@ def closer(
 
 
 def _closer(
-    asked: Confirmation, x: Array, y: Array, generator: np.random.Generator, effort: Effort, until: float | None
+    asked: Confirmation,
+    x: Array,
+    y: Array,
+    generator: np.random.Generator,
+    effort: Effort,
+    until: float | None,
+    progress: Progress | None,
 ) -> Confirmation:
     trial = next((trial for trial in asked.trials if trial.found is asked.chosen), None)
     left = None if until is None else until - time.monotonic()
@@ -54,6 +67,7 @@ def _closer(
         depth=before.depth,
         shallow=before.shallow,
         seconds=left,
+        progress=None if progress is None else lambda done, total, _: progress(done, total, "closer fit"),
     )
     if found.validation_error >= before.validation_error:
         return asked
