@@ -131,7 +131,8 @@ def main() -> None:
     parser.add_argument("--noise", default="0,0.001,0.01", help="of the target's standard deviation")
     parser.add_argument("--peers", type=int, default=20, help="targets of each part that peers are asked about")
     parser.add_argument(
-        "--methods", help="theodolite, 'theodolite quick', boosting, pykan, nid, fast, hessian; all unless given"
+        "--methods",
+        help="theodolite, 'theodolite quick', or a peer as boosting, ebm, 'gaussian process', pykan; all unless given",
     )
     parser.add_argument("--minutes", type=float, help="begin nothing after so long")
     options = parser.parse_args()

@@ -18,9 +18,11 @@ from benchmarks.known_structures.random_functions import HELD_OUT, random_functi
 from scipy import stats
 
 from discover_jobs import Job, Row, seconds, timed
+from estimators import boosting, ebm, gaussian_process
 from theodolite.statistics.paired import error_ratio
 
-METHODS = ("theodolite", "theodolite quick", "boosting")
+PEERS = {"boosting": boosting, "ebm": ebm, "gaussian process": gaussian_process}
+METHODS = ("theodolite", "theodolite quick", *PEERS)
 WORSE = 1.05
 
 
@@ -37,10 +39,9 @@ def measure(job: Job) -> Row:
         **{"kind": truth.kind, "function": truth.name, "distribution": truth.distribution, "sd_noise": truth.noise},
         **{"rows": truth.rows, "columns": len(truth.variables)},
     }
-    if job.method == "boosting":
-        from theodolite.structure.boosting import boosting_error
-
-        error, taken = timed(lambda: boosting_error(x, y, points, values, 0))
+    if job.method in PEERS:
+        model, taken = timed(lambda: PEERS[job.method](x, y))
+        error = error_of(model.predict(points))
         return {**about, **taken, "error": error, "said": f"{error:.2e}"}
     from theodolite.structure.refine import settle
     from theodolite.structure.stacking import stacked
@@ -111,9 +112,11 @@ def _of(effort: str, rows: Sequence[Row]) -> dict[str, Any]:
             if row["outcome"] == "materially false"
         ],
     }
-    for method in dict.fromkeys(row["method"] for row in rows if not row["method"].startswith("theodolite")):
-        theirs = {row["name"]: row["error"] for row in rows if row["method"] == method and row["name"] in ours}
-        found[f"error_over_{method}"] = _ratios([ours[name] for name in theirs], list(theirs.values()))
+    for method in dict.fromkeys(row["method"] for row in rows if row["method"] in PEERS):
+        theirs = {row["name"]: row for row in rows if row["method"] == method and row["name"] in ours}
+        if theirs:
+            ratios = _ratios([ours[name] for name in theirs], [row["error"] for row in theirs.values()])
+            found[f"error_over_{method}"] = {**(ratios or {}), "seconds": seconds([*theirs.values()])}
     return found
 
 

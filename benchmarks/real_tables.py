@@ -23,6 +23,7 @@ import torch
 from scipy import stats
 
 from discover_jobs import Job, Row, run_all, seconds, timed
+from estimators import boosting, ebm
 from timing import hardware
 
 ROWS = 1_500  # of a table, drawn once where it has more
@@ -90,7 +91,7 @@ def measure(job: Job) -> Row:
     x, y = load(name)
     order = np.random.default_rng(int(split)).permutation(len(y))
     test, train = order[: round(HELD_OUT * len(y))], order[round(HELD_OUT * len(y)) :]
-    fit = {"theodolite": _ours, "boosting": _boosting, "ebm": _ebm}[job.method]
+    fit = {"theodolite": _ours, "boosting": boosting, "ebm": ebm}[job.method]
     model, taken = timed(lambda: fit(x.iloc[train], y.iloc[train], TABLES[name].classes))
     value = score(model, x.iloc[test], y.iloc[test], y.iloc[train], TABLES[name].classes)
     row = {"score": value, "rows": len(train), "variables": x.shape[1], "said": f"{value:.3f}", **taken}
@@ -118,36 +119,6 @@ def _told(model: Any) -> Row:
     if not hasattr(model, "predictors_"):
         return {"predictor": model.predictor_, "inputs": max(model.graph_.fan_ins), "used": len(model.graph_.used)}
     return {"predictor": ", ".join(sorted(set(model.predictors_.values())))}
-
-
-def _boosting(x: pd.DataFrame, y: pd.Series, classes: bool) -> Any:
-    """Scikit-learn's, with its own categories, in the best of four settings on a tenth of the rows."""
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-    kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
-    found = [
-        kind(
-            learning_rate=rate,
-            max_leaf_nodes=leaves,
-            min_samples_leaf=min(20, max(2, len(x) // 50)),
-            max_iter=1000,
-            early_stopping=True,  # pyright: ignore[reportArgumentType]
-            n_iter_no_change=15,
-            categorical_features="from_dtype",
-            random_state=0,
-        ).fit(x, y)
-        for leaves in (8, 31)
-        for rate in (0.05, 0.15)
-    ]
-    return max(found, key=lambda trees: float(np.max(trees.validation_score_)))
-
-
-def _ebm(x: pd.DataFrame, y: pd.Series, classes: bool) -> Any:
-    """The explainable boosting machine, functions of one variable and of chosen pairs, with half its usual bags."""
-    from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
-
-    kind = ExplainableBoostingClassifier if classes else ExplainableBoostingRegressor
-    return kind(random_state=0, n_jobs=1, outer_bags=8).fit(x, y)
 
 
 SECONDS = 60.0  # that ours may fit a target, of a class each
