@@ -61,5 +61,6 @@ def gaussian_process(x: Any, y: Any) -> Any:
             one = GaussianProcessRegressor(kernel, normalize_y=True).fit(scaling.transform(x[rows]), y[rows])
             found.append(one)
     best = max(found, key=lambda one: one.log_marginal_likelihood_value_)
-    whole = GaussianProcessRegressor(best.kernel_, optimizer=None, normalize_y=True).fit(scaling.transform(x), y)
+    chosen = {"optimizer": None, "normalize_y": True}
+    whole = GaussianProcessRegressor(best.kernel_, **chosen).fit(scaling.transform(x), y)
     return make_pipeline(scaling, whole)

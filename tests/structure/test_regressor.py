@@ -182,11 +182,15 @@ def test_a_graph_that_is_given_is_fitted_closely_from_few_rows() -> None:
 
 
 def test_trees_predict_where_held_out_rows_prefer_them_and_this_is_said() -> None:
+    def decided(x: np.ndarray, draw: np.random.Generator, depth: int = 6) -> np.ndarray:
+        """A tree of decisions, each about a variable of its own: no sum of few variables, which steps would follow."""
+        if not depth:
+            return np.full(len(x), draw.standard_normal())
+        beyond = x[:, draw.integers(5)] > draw.uniform(-0.5, 0.5)
+        return np.where(beyond, decided(x, draw, depth - 1), decided(x, draw, depth - 1))
+
     def nested(x: np.ndarray) -> np.ndarray:
-        """A tree of decisions: no sum of functions of few variables, which steps would follow."""
-        right = np.where(x[:, 1] > 0, np.where(x[:, 2] > 0, 3.0, -2.0), np.where(x[:, 3] > 0, 1.0, -1.0))
-        left = np.where(x[:, 4] > 0, np.where(x[:, 3] > 0.2, -3.0, 2.0), 0.0)
-        return np.where(x[:, 0] > 0, right, left)
+        return decided(x, np.random.default_rng(1))
 
     draw = np.random.default_rng(1)
     x = draw.uniform(-1, 1, (300, 5))

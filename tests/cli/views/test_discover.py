@@ -125,7 +125,7 @@ def test_the_verdict_comes_first_and_says_what_was_gained(found: Discovery) -> N
 
 def test_a_dense_network_that_predicts_for_a_claimed_graph_is_not_called_its_network(found: Discovery) -> None:
     dense = CompositionalGraph.dense(GRAPH.variables)
-    model = Fitted(dense, 1, 1, "tanh", *(np.zeros((1, 1)), np.ones(1), np.zeros(4), np.ones(4), 0.0, 1.0, 0.04))
+    model = Fitted(dense, 1, 1, "tanh", 2, *(np.zeros((1, 1)), np.ones(1), np.zeros(4), np.ones(4), 0.0, 1.0, 0.04))
     told = replace(found, model=model, test_error=found.dense_test_error)
     assert [one.name for one in errors(told)] == ["dense network", "gradient boosting"]
     assert "times lower" not in verdict(told)[1]
