@@ -42,6 +42,7 @@ def ebm(x: Any, y: Any, classes: bool = False) -> Any:
 def gaussian_process(x: Any, y: Any) -> Any:
     """Scikit-learn's, a scale for every column: of the squared exponential and Matérn's 5/2 the one with more evidence,
     both maximised over up to 600 of the rows, then given all of them."""
+    import contextlib
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
@@ -61,6 +62,8 @@ def gaussian_process(x: Any, y: Any) -> Any:
             one = GaussianProcessRegressor(kernel, normalize_y=True).fit(scaling.transform(x[rows]), y[rows])
             found.append(one)
     best = max(found, key=lambda one: one.log_marginal_likelihood_value_)
-    chosen = {"optimizer": None, "normalize_y": True}
-    whole = GaussianProcessRegressor(best.kernel_, **chosen).fit(scaling.transform(x), y)
-    return make_pipeline(scaling, whole)
+    for more in (1e-10, 1e-8, 1e-6):  # without noise, rounding may make the first matrix singular
+        chosen = {"optimizer": None, "normalize_y": True, "alpha": more}
+        with contextlib.suppress(np.linalg.LinAlgError):
+            return make_pipeline(scaling, GaussianProcessRegressor(best.kernel_, **chosen).fit(scaling.transform(x), y))
+    raise ArithmeticError("the covariance matrix is singular")

@@ -22,6 +22,7 @@ from theodolite.structure.fit.effort import EFFORTS
 from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.onnx_file import onnx_bytes
 from theodolite.structure.predictions import predict
+from theodolite.structure.process import fit_process
 from theodolite.structure.result import Discovery
 from theodolite.structure.saving import FILES, check_folder, load_predictor, save
 from theodolite.structure.stacking import WeightedMean, alone
@@ -92,8 +93,9 @@ def test_a_weighted_mean_of_every_kind_of_model_reads_back_and_is_written_as_onn
         "graph": found.model,
         "additive": fit_additive(x, y, fold),
         "boosting": fold_trees(x, y, fold, boosted(x, y, 0), 0),
+        "process": fit_process(x, y, draw),
     }
-    mean = WeightedMean(models, {"graph": 0.2, "additive": 0.3, "boosting": 0.4}, 0.1)
+    mean = WeightedMean(models, {"graph": 0.2, "additive": 0.3, "boosting": 0.3, "process": 0.1}, 0.1)
     new = 2 * draw.normal(size=(50, 3))
     said = 0.1 + sum(share * models[name].predict(new) for name, share in mean.weights.items())
     np.testing.assert_allclose(mean.predict(new), said)

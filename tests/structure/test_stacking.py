@@ -45,14 +45,15 @@ def smooth(x: np.ndarray) -> np.ndarray:
     return np.tanh(2 * x[:, 0] * x[:, 1]) + x[:, 2]
 
 
-@pytest.mark.parametrize(("truth", "wins"), [(steps, "boosting"), (additive, "additive"), (smooth, "dense")])
+@pytest.mark.parametrize(("truth", "wins"), [(steps, "boosting"), (additive, "additive"), (smooth, "process")])
 def test_the_model_that_is_right_predicts_whatever_graph_was_chosen(truth: object, wins: str) -> None:
     x = rows(0)
     y = truth(x) + 0.02 * np.random.default_rng(1).normal(size=len(x))  # type: ignore[operator]
     wrong, dense = network(WRONG, x, y), network(DENSE, x, y)
     found = stacked(wrong, dense, x, y, np.random.default_rng(0))
     assert max(found.returned.weights, key=found.returned.weights.__getitem__) == wins
-    assert error(found.returned, truth) < 1.1 * min(error(model, truth) for model in found.models.values())
+    noise = 0.02**2 / y.var()
+    assert error(found.returned, truth) < noise + min(error(model, truth) for model in found.models.values())
     assert "is better here and predicts" in found.notes[0]
     assert found.returned.held_out is not None
     held_out = np.mean((found.returned.held_out - y) ** 2) / y.var()
@@ -78,7 +79,7 @@ def test_where_nothing_predicts_the_mean_of_the_target_does() -> None:
     dense = network(DENSE, x, y)
     found = stacked(dense, dense, x, y, np.random.default_rng(0), boosting=False)
     said, before = (np.mean((model.predict(rows(4)) - y.mean()) ** 2) for model in (found.returned, dense))
-    assert said < before / 2
+    assert said < before / 1.5
 
 
 def test_no_weight_is_fitted_to_the_row_that_it_judges() -> None:

@@ -55,6 +55,9 @@ def discover(
     boosting: Annotated[
         bool, Option("--boosting/--no-boosting", help="Measure gradient boosting beside the networks.")
     ] = True,
+    process: Annotated[
+        bool, Option("--process/--no-process", help="Let a Gaussian process predict too, which keeps training rows.")
+    ] = True,
     additive: Annotated[
         bool, Option("--additive", help="Measure an additive model (EBM) too; needs interpret-core.")
     ] = False,
@@ -101,6 +104,7 @@ def discover(
             effort=effort,
             seconds=seconds,
             boosting=boosting,
+            process=process,
             additive=additive,
             fit=not graph_only,
             drop=drop or (),
@@ -127,6 +131,7 @@ def discover(
             "--effort": None if effort == "auto" else effort,
             "--seconds": seconds,
             "--no-boosting": not boosting,
+            "--no-process": not process,
             "--additive": additive,
             "--resamples": resamples or None,
             "--seed": seed,

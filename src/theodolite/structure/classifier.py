@@ -16,7 +16,6 @@ from theodolite.structure.estimator import CompositionalEstimator
 from theodolite.structure.learning import (
     BadData,
     Settings,
-    generator_of,
     learn,
     new_columns,
     refuse,
@@ -35,8 +34,9 @@ class CompositionalClassifier(ClassifierMixin, CompositionalEstimator):
     rows can show.
 
     After `fit`: `classes_`; for the second of two classes, or for each of several, `predictors_` (what predicts: graph,
-    dense, boosting, additive, a mean of several, or a constant), `graphs_`, `abstained_`, `reasons_`, `models_` and
-    `discoveries_`, all by class; `codings_`, `n_features_in_` and, where columns have names, `feature_names_in_`.
+    dense, boosting, additive, process, a mean of several, or a constant), `graphs_`, `abstained_`, `reasons_`,
+    `models_` and `discoveries_`, all by class; `codings_`, `n_features_in_` and, where columns have names,
+    `feature_names_in_`.
     """
 
     def fit(self, X: Any, y: Any, **refused: Any) -> CompositionalClassifier:
@@ -45,8 +45,7 @@ class CompositionalClassifier(ClassifierMixin, CompositionalEstimator):
         check_classification_targets(labels)
         self.classes_, place = np.unique(labels, return_inverse=True)
         explained = range(len(self.classes_)) if len(self.classes_) > 2 else [len(self.classes_) - 1]
-        seconds = None if self.seconds is None else self.seconds / len(explained)
-        settings = Settings(self.graph, self.effort, seconds, self.boosting, generator_of(self.random_state))
+        settings = Settings.of(self, len(explained))
         self.learnt_, self.codings_ = {}, {}
         try:
             for number in explained:

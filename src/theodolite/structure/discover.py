@@ -57,6 +57,7 @@ def discover(
     effort: str = "auto",
     seconds: float | None = None,
     boosting: bool = True,
+    process: bool = True,
     additive: bool = False,
     fit: bool = True,
     drop: Sequence[str] = (),
@@ -79,6 +80,7 @@ def discover(
         effort: auto, quick, standard or thorough
         seconds: end fitting about so long after the start
         boosting: measure gradient boosting beside the networks, and let it take part in what predicts
+        process: let a Gaussian process take part in what predicts, which then holds the training rows
         additive: measure another additive model, EBM, too; needs `interpret-core`, and about half a minute
         fit: False asks a black box for its graph alone
         drop: columns to leave out
@@ -100,7 +102,7 @@ def discover(
     effort_named(effort, LEAST_ROWS)  # refused now if it is unknown, not after a search
     progress = progress or watching()
     report = _silent if progress is None else progress if seconds is None else _by_the_clock(progress, seconds)
-    work = _Work(np.random.default_rng(seed), effort, seconds, boosting, additive, seed, report)
+    work = _Work(np.random.default_rng(seed), effort, seconds, boosting, process, additive, seed, report)
     function, name = _black_box(data)
     if function is None:
         if ranges is not None or not fit:
@@ -136,6 +138,7 @@ class _Work:
     effort: str
     seconds: float | None
     boosting: bool
+    process: bool
     additive: bool
     seed: int
     report: Progress
@@ -228,10 +231,11 @@ def _judged(
     trials = tuple(replace(trial, found=_named(trial.found, train.target)) for trial in asked.trials)
     chosen = None if asked.chosen is None else _named(asked.chosen, train.target)
     asked = replace(asked, chosen=chosen, trials=trials)
-    late = work.boosting and work.late
+    late = work.late
     stack = stacked(
         *(asked.model, asked.dense, train.x, train.y, work.generator),
         boosting=work.boosting and not late,
+        process=work.process and not late,
         report=lambda label: work.report(CLOSE, 1, label),
     )
     returned = stack.returned
@@ -241,13 +245,14 @@ def _judged(
         "graph": loss(asked.model.predict),
         "dense": loss(asked.dense.predict),
     }
-    others = [*stack.notes, *(["the time was over before gradient boosting could be measured"] if late else [])]
+    others = [*stack.notes]
+    if late and work.boosting:
+        others.append("the time was over before gradient boosting could be measured")
     if stack.boosted is not None:
         losses["boosting"] = loss(stack.boosted)
         if above_zero(losses["returned"] - losses["boosting"]):
             others.append("gradient boosting is better here: on the test rows its error is lower beyond chance")
-    if "additive" in stack.models:
-        losses["additive"] = loss(stack.models["additive"].predict)
+    losses |= {name: loss(stack.models[name].predict) for name in ("additive", "process") if name in stack.models}
     if work.additive:
         work.report(CLOSE, 1, "EBM")
         losses["ebm"] = ebm_losses(train.x, train.y, test.x, test.y, work.seed)
@@ -286,6 +291,7 @@ def _judged(
             },
             "network_test_error": errors["graph"],
             "additive_test_error": errors.get("additive"),
+            "process_test_error": errors.get("process"),
             "ebm_test_error": errors.get("ebm"),
             "held_out_errors": dict(stack.errors),
             "prediction_interval": interval,

@@ -19,12 +19,14 @@ class CompositionalEstimator(BaseEstimator):
         effort: str | Effort = "auto",
         seconds: float | None = None,
         boosting: bool = True,
+        process: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.graph = graph
         self.effort = effort
         self.seconds = seconds
         self.boosting = boosting
+        self.process = process
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:

@@ -16,6 +16,7 @@ from theodolite.errors import BadInput
 from theodolite.graphs import CompositionalGraph
 from theodolite.structure.data.columns import Column, is_frame, of_array, of_frame, row_place
 from theodolite.structure.data.faults import check_columns
+from theodolite.structure.estimator import CompositionalEstimator
 from theodolite.structure.fit.confirm import Confirmation
 from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import LEAST_ROWS, Fitted, fit
@@ -39,7 +40,15 @@ class Settings:
     effort: str | Effort
     seconds: float | None
     boosting: bool
+    process: bool
     generator: np.random.Generator
+
+    @classmethod
+    def of(cls, estimator: CompositionalEstimator, count: int) -> Settings:
+        """For each of so many targets, which share the time."""
+        seconds = None if estimator.seconds is None else estimator.seconds / count
+        parts = estimator.boosting, estimator.process
+        return cls(estimator.graph, estimator.effort, seconds, *parts, generator_of(estimator.random_state))
 
 
 @dataclass(frozen=True)
@@ -152,8 +161,11 @@ def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Setti
     found = asked.chosen or dense
     found = replace(found, pairs=pairs_of(found, asked, rows, targets))
     late = settings.seconds is not None and time.monotonic() - began > settings.seconds
-    boosting = settings.boosting and not late
-    stack = stacked(asked.model, asked.dense, rows, targets, settings.generator, boosting=boosting)
+    stack = stacked(
+        *(asked.model, asked.dense, rows, targets, settings.generator),
+        boosting=settings.boosting and not late,
+        process=settings.process and not late,
+    )
     details |= {"held_out_errors": dict(stack.errors), "notes": [*stack.notes, *notes]}
     told = _discovery(found, asked.model, asked.chosen is None, reason, details, began)
     return _learnt(told, asked.model, stack.returned, targets)

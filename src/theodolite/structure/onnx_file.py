@@ -18,7 +18,9 @@ from theodolite.nets.compositional_net import Perceptrons, Products, Sums
 from theodolite.structure.additive import Additive
 from theodolite.structure.boosting import Forest
 from theodolite.structure.fit.fitting import Fitted
+from theodolite.structure.process import GaussianProcess
 from theodolite.structure.stacking import WeightedMean
+from theodolite.structure.surrogate.gaussian_process import TINY
 from theodolite.training.stacked import Stacked
 from theodolite.version import __version__
 
@@ -35,9 +37,11 @@ def onnx_bytes(mean: WeightedMean, variables: int) -> bytes:
             part = _network(graph, model)
         elif isinstance(model, Forest):
             part = _trees(graph, model)
-        else:
-            assert isinstance(model, Additive)
+        elif isinstance(model, Additive):
             part = _curves(graph, model)
+        else:
+            assert isinstance(model, GaussianProcess)
+            part = _process(graph, model)
         said = graph.op("Add", said, graph.op("Mul", part, graph.constant(np.float64(mean.weights[name]))))
     graph.op("Add", said, graph.constant(np.float64(mean.offset)), output="y")
     return graph.file(variables)
@@ -92,6 +96,23 @@ def _curves(graph: _Graph, model: Additive) -> str:
     ramps = graph.op("Min", risen, graph.constant(gaps.ravel()))
     said = graph.op("MatMul", ramps, graph.constant(slopes.ravel()))
     return graph.op("Add", said, graph.constant(np.float64(model.offset + model.heights[:, 0].sum())))
+
+
+def _process(graph: _Graph, model: GaussianProcess) -> str:
+    """(row,): the covariance with every training row times its weight."""
+    number = lambda value: graph.constant(np.float64(value))
+    scaled = graph.op("Mul", graph.op("Sub", "x", graph.constant(model.centre)), graph.constant(model.rates))
+    own = graph.op("ReduceSum", graph.op("Mul", scaled, scaled), graph.constant([1]), keepdims=1)
+    apart = graph.op("Sub", own, graph.op("MatMul", scaled, graph.constant(2 * model.rows.T)))
+    square = graph.op("Relu", graph.op("Add", apart, graph.constant((model.rows**2).sum(1))))
+    if model.kind == "gaussian":
+        near = graph.op("Exp", graph.op("Mul", square, number(-0.5)))
+    else:
+        distance = graph.op("Sqrt", graph.op("Add", graph.op("Mul", square, number(5)), number(TINY)))
+        third = graph.op("Add", graph.op("Mul", distance, number(1 / 3)), number(1))
+        near = graph.op("Add", graph.op("Mul", distance, third), number(1))
+        near = graph.op("Mul", near, graph.op("Exp", graph.op("Neg", distance)))
+    return graph.op("Add", graph.op("MatMul", near, graph.constant(model.weights)), number(model.offset))
 
 
 def _read(graph: _Graph, read: Any, found: list[str], members: int) -> str:

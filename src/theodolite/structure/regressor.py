@@ -17,7 +17,6 @@ from theodolite.structure.estimator import CompositionalEstimator
 from theodolite.structure.learning import (
     BadData,
     Settings,
-    generator_of,
     learn,
     new_columns,
     refuse,
@@ -32,15 +31,17 @@ class CompositionalRegressor(RegressorMixin, CompositionalEstimator):
 
     Parameters: `graph`, a CompositionalGraph (or its JSON) to fit instead of looking for one; `effort`, one of auto,
     quick, standard, thorough, where auto is quick below 250 rows; `seconds`, a limit on the time that fitting takes,
-    which makes the result depend on the machine; `boosting`, whether boosted trees may take part in the mean that
-    predicts; `random_state`, as everywhere in scikit-learn.
+    which makes the result depend on the machine; `boosting` and `process`, whether boosted trees and a Gaussian process
+    (which keeps the training rows) may take part in the mean that predicts; `random_state`, as everywhere in
+    scikit-learn.
 
-    After `fit`: `predictor_` (what predicts: graph, dense, boosting, additive, a mean of several, or a constant),
-    `graph_`, `abstained_`, `reason_`, `confidence_` (of every edge of the graph), `model_` (a Fitted), `discovery_` (a
-    Discovery; its test errors are None, because no rows are set aside), `coding_` (how columns became numbers),
-    `n_features_in_` and, where columns have names, `feature_names_in_`. Needs at least 6 rows and 2 columns; below 50
-    rows it always abstains. Columns of a data frame may be words, dates and categories, and may have gaps. Several
-    targets, columns of y, are learnt one after another: `predict` gives a column for each, and attributes are lists.
+    After `fit`: `predictor_` (what predicts: graph, dense, boosting, additive, process, a mean of several, or a
+    constant), `graph_`, `abstained_`, `reason_`, `confidence_` (of every edge of the graph), `model_` (a Fitted),
+    `discovery_` (a Discovery; its test errors are None, because no rows are set aside), `coding_` (how columns became
+    numbers), `n_features_in_` and, where columns have names, `feature_names_in_`. Needs at least 6 rows and 2
+    columns; below 50 rows it always abstains. Columns of a data frame may be words, dates and categories, and may have
+    gaps. Several targets, columns of y, are learnt one after another: `predict` gives a column for each, and attributes
+    are lists.
     """
 
     def fit(self, X: Any, y: Any, **refused: Any) -> CompositionalRegressor:
@@ -48,8 +49,7 @@ class CompositionalRegressor(RegressorMixin, CompositionalEstimator):
         columns, targets = training_columns(self, X, y, y_numeric=True, multi_output=True)
         targets = targets.astype(np.float64)
         each = [targets] if targets.ndim == 1 else list(targets.T)
-        seconds = None if self.seconds is None else self.seconds / len(each)
-        settings = Settings(self.graph, self.effort, seconds, self.boosting, generator_of(self.random_state))
+        settings = Settings.of(self, len(each))
         self.codings_ = [learn_coding(columns, target) for target in each]
         try:
             self.learnt_ = [

@@ -21,6 +21,7 @@ from theodolite.structure.data.coding import Coding
 from theodolite.structure.fit.fitting import Fitted
 from theodolite.structure.onnx_file import onnx_bytes
 from theodolite.structure.predictions import Predictor
+from theodolite.structure.process import GaussianProcess
 from theodolite.structure.result import Discovery
 from theodolite.structure.stacking import Model, WeightedMean
 
@@ -29,7 +30,7 @@ DRAWING, REPORT = "graph.svg", "report.html"
 FILES = (GRAPH, DRAWING, MODEL, ONNX, REPORT, DISCOVERY)
 _FORMAT = "theodolite model of a table, 3"
 _RESIDUALS = "residuals"
-_KINDS = {"graph": Fitted, "dense": Fitted, "boosting": Forest, "additive": Additive}
+_KINDS = {"graph": Fitted, "dense": Fitted, "boosting": Forest, "additive": Additive, "process": GaussianProcess}
 
 
 def check_folder(folder: str | Path) -> None:
@@ -66,11 +67,11 @@ def save(found: Discovery, folder: str | Path, pages: Mapping[str, str] | None =
 
 
 def save_predictor(predictor: Predictor, path: str | Path) -> Path:
-    """Weights, scales, trees and errors as a safetensors file; graphs, shapes and the columns in its metadata."""
+    """Weights, scales, trees, rows of a process and errors as a safetensors file; the rest in its metadata."""
     arrays: dict[str, Any] = {_RESIDUALS: predictor.residuals}
     parts = {}
     for name, model in predictor.model.models.items():
-        assert isinstance(model, Fitted | Forest | Additive)
+        assert isinstance(model, Fitted | Forest | Additive | GaussianProcess)
         own, document = model.state()
         arrays |= {f"{name}.{key}": array for key, array in own.items()}
         parts[name] = {**document, "weight": predictor.model.weights[name]}
@@ -107,10 +108,9 @@ def load_predictor(folder: str | Path) -> Predictor:
 def _model(name: str, arrays: Mapping[str, Any], document: Mapping[str, Any], coding: Coding) -> Model:
     for key in ("offset", "spread") if _KINDS[name] is Fitted else ("offset",):
         _finite(document, key)
-    if name == "boosting":
-        return Forest.from_state(arrays, document, len(coding.variables))
-    if name == "additive":
-        return Additive.from_state(arrays, document, len(coding.variables))
+    kind = _KINDS[name]
+    if kind is not Fitted:
+        return kind.from_state(arrays, document, len(coding.variables))
     model = Fitted.from_state(arrays, document)
     if coding.variables != model.graph.variables:
         raise BadInput("its columns are not the variables of its graph")

@@ -1,4 +1,4 @@
-"""What predicts: the mean of networks, boosted trees and an additive model that rows held out of all of them prefer.
+"""What predicts: the mean of networks, trees, an additive model and a Gaussian process that rows held out prefer.
 
 Stacked regressions (Wolpert 1992, Breiman 1996): every row is predicted by models that did not see it, and weights,
 none negative and 1 in all with that of the target's mean, are fitted to these predictions. Whether the mean is better
@@ -19,28 +19,36 @@ from scipy.optimize import nnls
 from theodolite.statistics.paired import above_zero
 from theodolite.structure.additive import fit_additive
 from theodolite.structure.boosting import boosted, fold_trees, stopping_error
+from theodolite.structure.draws import own_draws
 from theodolite.structure.fit.fitting import Fitted
 from theodolite.structure.fit.side_by_side import one_thread
 from theodolite.structure.fold_errors import Model, error_products, unseen
+from theodolite.structure.process import MOST, fit_process
 from theodolite.structure.workers import begin
 
 Array = NDArray[np.float64]
 LEAST_ROWS = 50  # fewer tell no weights
 FOLDS = 4
 LITTLE = 0.1  # a weight that is taken for none
-NEAR = 2.0  # times the lowest error: trees and additive models of more do not take part,
+NEAR = 2.0  # times the lowest error: what is no network and has more does not take part,
 MAYBE = 1.5  # and trees whose error while they were fitted is that many times more are not fitted fold by fold
 FAR_OFF = 0.005  # of the rows do not choose: those that every model misses most
 RESAMPLES = 50
 TOLD = 0.25  # of the variance: where networks miss more, how far their folds differ does not tell what is noise
 NETWORKS = ("graph", "dense")
-_WORDS = {"graph": "the graph's network", "dense": "a dense network", "additive": "an additive model"}
+KEPT = "; the Gaussian process keeps the rows that it learnt from"
+_WORDS = {
+    "graph": "the graph's network",
+    "dense": "a dense network",
+    "additive": "an additive model",
+    "process": "a Gaussian process",
+}
 
 
 @dataclass(frozen=True)
 class WeightedMean:
-    """`offset` + Σ weight · what a model says, of models named graph, dense, boosting or additive. `held_out` is what
-    it says of training rows that neither models nor weights saw; None once read back."""
+    """`offset` + Σ weight · what a model says, of models named graph, dense, boosting, additive or process. `held_out`
+    is what it says of training rows that neither models nor weights saw; None once read back."""
 
     models: Mapping[str, Model]
     weights: Mapping[str, float]
@@ -88,12 +96,14 @@ def stacked(
     generator: np.random.Generator,
     *,
     boosting: bool = True,
+    process: bool = True,
     report: Callable[[str], None] | None = None,
 ) -> Stack:
     """What predicts, of the columns that the dense network reads (all, unless some were screened out before).
 
-    The network that was chosen, or a mean of it with the dense one, an additive model and boosted trees, where the
-    error of this mean on rows held out is lower. Trees and additive models far behind the best do not take part."""
+    The network that was chosen, or a mean of it with the dense one, an additive model, a Gaussian process (of up to
+    3,000 rows) and boosted trees, where the error of this mean on rows held out is lower. What is no network and far
+    behind the best does not take part."""
     tell = report or (lambda label: None)
     name = "dense" if network is dense else "graph"
     models: dict[str, Model] = {name: network, "dense": dense}
@@ -102,10 +112,13 @@ def stacked(
         return Stack(first, models, {key: _error(model, y) for key, model in models.items()} if np.ptp(y) else {})
     fold = generator.permutation(len(y)) % FOLDS
     read = np.array([place for place, key in enumerate(dense.graph.variables) if key in dense.graph.used])
+    smooth = begin(partial(fit_process, x[:, read], y, own_draws(generator))) if process and len(y) <= MOST else None
     additive, seed, trees = begin(partial(fit_additive, x[:, read], y, fold)), int(generator.integers(2**31)), None
     tell("gradient boosting" if boosting else "additive model")
     whole = boosted(x[:, read], y, seed) if boosting else None
     models["additive"] = additive.result().widened(read, x.shape[1])
+    if smooth is not None:
+        models["process"] = smooth.result().widened(read, x.shape[1])
     if whole is not None:
         trees = lambda rows: whole.predict(rows[:, read])
         least = min(_error(model, y) for model in models.values())
@@ -195,7 +208,7 @@ def _note(returned: WeightedMean, name: str, error: float, of_network: float) ->
     what = next(iter(weights)) if len(parts) == 1 else f"a weighted mean of {', '.join(parts[:-1])} and {parts[-1]}"
     return (
         f"{what} is better here and predicts: by rows held out its error is about {error:.3g} of the variance, that of "
-        f"{_WORDS[name]} alone {of_network:.3g}"
+        f"{_WORDS[name]} alone {of_network:.3g}{KEPT if 'process' in returned.weights else ''}"
     )
 
 

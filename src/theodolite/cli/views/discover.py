@@ -104,6 +104,7 @@ def errors(found: Discovery) -> list[ShownError]:
         "dense": ("dense network", "reads every variable at once", found.dense_test_error),
         "boosting": ("gradient boosting", "trees, scikit-learn's", found.boosting_test_error),
         "additive": ("additive model", "a function of each variable", found.details.get("additive_test_error")),
+        "process": ("Gaussian process", "smooth in every variable", found.details.get("process_test_error")),
         "ebm": ("EBM", "another additive model, interpret's", found.details.get("ebm_test_error")),
     }
     if kind == "constant":
@@ -255,6 +256,7 @@ def _settings(details: Mapping[str, Any], provenance: Mapping[str, Any]) -> dict
         "prediction_interval",
         "network_test_error",
         "additive_test_error",
+        "process_test_error",
         "ebm_test_error",
         "held_out_errors",
         "notes",

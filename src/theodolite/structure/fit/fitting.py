@@ -37,7 +37,8 @@ LEAST_SECONDS = 0.1  # for a fit that begins late
 SCHEMA = 1
 TRIED = 15  # steps of least squares after which the guided network of a fold and the other are compared
 STUCK = (5, 100, 100)  # times the median of the folds: with such errors a fold is tried a second, third, fourth time,
-ENOUGH = 1e-7  # unless it is this small
+ENOUGH = 1e-7  # unless it is this small; or times the least,
+MATTERS = 1e-3  # if it is above this
 _ARRAYS = ("members", "shares", "centre", "scale")
 
 
@@ -111,7 +112,8 @@ class Fitted:
         """The mean squared error of every fold's network on the rows of the fold."""
         assert self.held_out is not None
         fold = self.fold_of(x)
-        return np.array([np.mean((self.held_out - y)[fold == one] ** 2) for one in range(len(self.members))])
+        missed = (self.held_out - y) ** 2
+        return np.array([missed[fold == one].mean() for one in range(len(self.members))], dtype=np.float64)
 
     def guide(self) -> Guide:
         """The network of every fold by itself, to guide networks of a graph on the same folds."""
@@ -271,7 +273,7 @@ def fit(
 
     members, errors = trained(range(folds), restarts, True)
     for far in STUCK if work.guided else ():
-        stuck = (errors > (far * errors.median()).clamp(min=ENOUGH)).nonzero()[:, 0].tolist()
+        stuck = _stuck(errors, far)
         if not stuck or (halfway is not None and time.monotonic() > halfway):
             break
         others, again = trained(stuck, work.restarts, False)
@@ -368,6 +370,12 @@ def _checked_folds(given: ArrayLike, rows: int) -> NDArray[np.int64]:
 def _best(errors: Tensor, folds: int) -> Tensor:
     """The member of the lowest error of every fold; members stand fold by fold, again and again."""
     return errors.reshape(-1, folds).argmin(0) * folds + torch.arange(folds)
+
+
+def _stuck(errors: Tensor, far: float) -> list[int]:
+    """Folds that are far behind most others, or behind one that shows what the graph can do."""
+    behind = (errors > (far * errors.median()).clamp(min=ENOUGH)) | (errors > (far * errors.min()).clamp(min=MATTERS))
+    return behind.nonzero()[:, 0].tolist()
 
 
 def _seeds(generator: np.random.Generator, count: int) -> list[int]:

@@ -23,7 +23,9 @@ from theodolite.training.optimiser import Rates, Rule
 Covariance = Literal["gaussian", "matern"]
 KINDS: tuple[Covariance, ...] = ("gaussian", "matern")
 LEARNT_FROM = 300  # rows that lengths are chosen by; all rows make the prediction
+ROWS, BEGIN_ROWS = 600, 300  # that `most_evident` learns from, and begins with
 STEPS, RATE = 60, 0.1
+GOES_ON = 25  # steps from what fewer rows show
 RULE = Rule(betas=(0.9, 0.9), clip=None)  # one memory for slopes and their squares
 LEAST_NOISE = 1e-8
 QUIET = -3.0  # log b to start from, to predict
@@ -50,7 +52,7 @@ class Processes:
         return max(1, ENTRIES // len(self.rows))
 
     def everywhere(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row"]:
-        near = _covariance(self.kind, rows.double() / self.lengths, self.rows)
+        near = covariance(self.kind, rows.double() / self.lengths, self.rows)
         return self.weights @ near.mT
 
     def slopes(self, rows: Float[Tensor, "row variable"]) -> Float[Tensor, "member row variable"]:
@@ -78,14 +80,14 @@ def fit_processes(
     rows, targets = rows.double(), targets.double()
     few = torch.randperm(len(rows), generator=generator)[:LEARNT_FROM]
     best = max((learn(kind, rows[few], targets[few]) for kind in KINDS), key=lambda found: found.evidence)
-    kind, (lengths, height, noise) = best.kind, _read(best.setting)
+    kind, (lengths, height, noise) = best.kind, best.read()
     members = int(folds.max()) + 1
     held = [torch.nonzero(folds != member)[:, 0] for member in range(members)]
     shortest = min(len(own) for own in held)
     seen = torch.stack([own[:shortest] for own in held])
     scaled = rows / lengths
-    near = _matrix(kind, scaled, height, noise)
-    factor = _factor(near[seen[:, :, None], seen[:, None, :]])
+    near = covariance_matrix(kind, scaled, height, noise)
+    factor = factor_of(near[seen[:, :, None], seen[:, None, :]])
     solved = torch.cholesky_solve(targets[seen][..., None], factor)[..., 0]
     weights = torch.zeros(members, len(rows), dtype=torch.float64).scatter_(1, seen, solved * height)
     return Processes(kind, lengths, scaled, weights)
@@ -103,7 +105,11 @@ class Learnt:
     @property
     def noise(self) -> float:
         """b²."""
-        return float(_read(self.setting)[2])
+        return float(self.read()[2])
+
+    def read(self) -> tuple[Tensor, Tensor, Tensor]:
+        """ℓ, a² and b²."""
+        return _read(self.setting)
 
 
 def learn(
@@ -116,7 +122,7 @@ def learn(
     noise_given: bool = False,
 ) -> Learnt:
     """By Adam, from a setting or a log b to start from, which it leaves where the noise is given."""
-    if isinstance(start, float):
+    if not isinstance(start, Tensor):
         variables = rows.shape[1]
         start = torch.tensor([0.5 * math.log(variables)] * variables + [0.0, start], dtype=torch.float64)
     free, given = (start[:-1], start[-1:]) if noise_given else (start, start[:0])
@@ -125,12 +131,20 @@ def learn(
 
     def loss(weights: Mapping[str, Tensor], _: tuple[Tensor, ...]) -> Tensor:
         lengths, height, square = _read(torch.cat([weights["setting"][0], given]))
-        missing = -evidence(_matrix(kind, rows / lengths, height, square), targets)[None]
+        missing = -evidence(covariance_matrix(kind, rows / lengths, height, square), targets)[None]
         best.offer(dict(weights), missing.detach())
         return missing
 
     train(weights, loss, steps=steps, rule=RULE, rates=Rates(RATE))
     return Learnt(kind, torch.cat([best.weights["setting"][0], given]), -float(best.score))
+
+
+def most_evident(rows: Tensor, targets: Tensor, start: float) -> Learnt:
+    """By the first rows, the covariance of more evidence; rows are in any order."""
+    learnt = [learn(kind, rows[:BEGIN_ROWS], targets[:BEGIN_ROWS], start) for kind in KINDS]
+    if len(rows) > BEGIN_ROWS:
+        learnt = [learn(one.kind, rows[:ROWS], targets[:ROWS], one.setting, steps=GOES_ON) for one in learnt]
+    return max(learnt, key=lambda one: one.evidence)
 
 
 class _Evidence(torch.autograd.Function):
@@ -139,7 +153,7 @@ class _Evidence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, targets: Tensor) -> Tensor:
-        factor = _factor(matrix)
+        factor = factor_of(matrix)
         solved = torch.cholesky_solve(targets[..., None], factor)
         ctx.save_for_backward(factor, solved)
         return -0.5 * (targets * solved[..., 0]).sum(-1) - factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -160,11 +174,11 @@ def _read(setting: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return setting[:-2].exp(), (2 * setting[-2]).exp(), (2 * setting[-1]).exp() + LEAST_NOISE
 
 
-def _matrix(kind: Covariance, scaled: Tensor, height: Tensor, noise: Tensor) -> Tensor:
-    return height * _covariance(kind, scaled, scaled) + noise * torch.eye(scaled.shape[-2], dtype=scaled.dtype)
+def covariance_matrix(kind: Covariance, scaled: Tensor, height: Tensor, noise: Tensor) -> Tensor:
+    return height * covariance(kind, scaled, scaled) + noise * torch.eye(scaled.shape[-2], dtype=scaled.dtype)
 
 
-def _factor(matrix: Tensor) -> Tensor:
+def factor_of(matrix: Tensor) -> Tensor:
     factor, failed = torch.linalg.cholesky_ex(matrix)
     if bool(failed.any()):  # rounding made it singular
         more = 1e-6 * matrix.diagonal(dim1=-2, dim2=-1).amax()
@@ -172,7 +186,7 @@ def _factor(matrix: Tensor) -> Tensor:
     return factor
 
 
-def _covariance(kind: Covariance, a: Tensor, b: Tensor) -> Tensor:
+def covariance(kind: Covariance, a: Tensor, b: Tensor) -> Tensor:
     if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):
         square = ((a**2).sum(-1)[..., :, None] + (b**2).sum(-1)[..., None, :] - 2 * a @ b.mT).clamp(min=0)
         if kind == "gaussian":

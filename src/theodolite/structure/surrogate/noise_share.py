@@ -17,10 +17,9 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from theodolite.structure.surrogate.gaussian_process import KINDS, Learnt, learn
+from theodolite.structure.surrogate.gaussian_process import ROWS, Learnt, learn, most_evident
 
-ROWS, BEGIN_ROWS = 600, 300  # looked at, and to begin with
-GOES_ON, FIXED = 25, 25  # steps from what fewer rows show, and with the noise given
+FIXED = 25  # steps with the noise given
 LOUD = -0.7  # log b to start from: from below, noise is overlooked
 FALL = 2.0  # of the log evidence, from the greatest to that with less noise, which is then ruled out at 97.7 %
 
@@ -58,7 +57,4 @@ def noise_share(x: NDArray[np.float64], y: NDArray[np.float64], generator: np.ra
     spread = rows.std(0)
     scaled = torch.from_numpy((rows - rows.mean(0)) / np.where(spread > 0, spread, 1.0))
     wanted = torch.from_numpy((targets - y.mean()) / y.std())
-    learnt = [learn(kind, scaled[:BEGIN_ROWS], wanted[:BEGIN_ROWS], LOUD) for kind in KINDS]
-    if len(few) > BEGIN_ROWS:
-        learnt = [learn(one.kind, scaled, wanted, one.setting, steps=GOES_ON) for one in learnt]
-    return NoiseShare(max(learnt, key=lambda one: one.evidence), scaled, wanted)
+    return NoiseShare(most_evident(scaled, wanted, LOUD), scaled, wanted)
