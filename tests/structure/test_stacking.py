@@ -53,7 +53,7 @@ def test_the_model_that_is_right_predicts_whatever_graph_was_chosen(truth: objec
     found = stacked(wrong, dense, x, y, np.random.default_rng(0))
     assert max(found.returned.weights, key=found.returned.weights.__getitem__) == wins
     noise = 0.02**2 / y.var()
-    assert error(found.returned, truth) < noise + min(error(model, truth) for model in found.models.values())
+    assert error(found.returned, truth) < noise + 1.1 * min(error(model, truth) for model in found.models.values())
     assert "is better here and predicts" in found.notes[0]
     assert found.returned.held_out is not None
     held_out = np.mean((found.returned.held_out - y) ** 2) / y.var()

@@ -10,7 +10,13 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from theodolite.errors import BadInput
 from theodolite.structure.data.source import Array
-from theodolite.structure.surrogate.gaussian_process import Processes, _covariance, _factor, _matrix, evidence
+from theodolite.structure.surrogate.gaussian_process import (
+    Processes,
+    covariance,
+    covariance_matrix,
+    evidence,
+    factor_of,
+)
 from theodolite.structure.surrogate.surrogate import SurrogateSource, fit_surrogate
 
 NAMES = ("a", "b", "c")
@@ -95,7 +101,7 @@ def test_a_process_predicts_as_scikit_learn_does_with_the_same_covariance(kind: 
     y = smooth(x)
     lengths = np.array([0.7, 1.1, 2.0])
     scaled, height, noise = torch.from_numpy(x / lengths), torch.tensor(1.3), torch.tensor(0.01)
-    factor = _factor(_matrix(kind, scaled, height, noise))  # type: ignore[arg-type]
+    factor = factor_of(covariance_matrix(kind, scaled, height, noise))  # type: ignore[arg-type]
     weights = torch.cholesky_solve(torch.from_numpy(y)[:, None], factor).mT * height
     process = Processes(kind, torch.from_numpy(lengths), scaled, weights)  # type: ignore[arg-type]
     ours = process.everywhere(torch.from_numpy(fresh))[0]
@@ -104,7 +110,7 @@ def test_a_process_predicts_as_scikit_learn_does_with_the_same_covariance(kind: 
     peer = GaussianProcessRegressor(kernel, optimizer=None, alpha=0).fit(x, y)
     np.testing.assert_allclose(ours.numpy(), peer.predict(fresh), atol=1e-5)
     leaf = torch.from_numpy(fresh / lengths).requires_grad_()
-    (slope,) = torch.autograd.grad((_covariance(kind, leaf, scaled) @ weights.mT).sum(), leaf)  # type: ignore[arg-type]
+    (slope,) = torch.autograd.grad((covariance(kind, leaf, scaled) @ weights.mT).sum(), leaf)  # type: ignore[arg-type]
     np.testing.assert_allclose(process.slopes(torch.from_numpy(fresh))[0], slope / lengths, atol=1e-9)
 
 

@@ -101,7 +101,7 @@ def fit_process(x: Array, y: Array, generator: np.random.Generator) -> GaussianP
     learnt = most_evident(rows[order], wanted[order], QUIET)
     with torch.no_grad():
         solved = _solved(learnt, rows, wanted, order)
-    missed = solved.missed if len(y) > ROWS else _missed(rows, wanted, order)
+    missed = solved.missed if len(y) > ROWS else _missed(learnt.kind, rows, wanted, order)
     return GaussianProcess(
         learnt.kind,
         centre,
@@ -147,13 +147,13 @@ def _solved(learnt: Learnt, rows: Tensor, wanted: Tensor, order: Tensor) -> _Sol
     return _Solved(lengths, height, weights, missed)
 
 
-def _missed(rows: Tensor, wanted: Tensor, order: Tensor) -> Tensor:
+def _missed(kind: Covariance, rows: Tensor, wanted: Tensor, order: Tensor) -> Tensor:
     """Of every row, without its fold: few rows would tell lengths that suit them, so each fold has its own."""
     missed = torch.empty_like(wanted)
     parts = order.chunk(FEW_FOLDS)
     for place, own in enumerate(parts):
         seen = torch.cat([*parts[:place], *parts[place + 1 :]])
-        learnt = most_evident(rows[seen], wanted[seen], QUIET)
+        learnt = most_evident(rows[seen], wanted[seen], QUIET, [kind])
         with torch.no_grad():
             lengths, height, weights, _ = _solved(learnt, rows[seen], wanted[seen], torch.arange(len(seen)))
             near = height * covariance(learnt.kind, rows[own] / lengths, rows[seen] / lengths)
