@@ -42,6 +42,16 @@ def test_chance_is_rarely_taken_for_dependence_and_the_share_of_a_true_one_is_fo
     assert share == pytest.approx(1.0, abs=0.1)  # 9 E[a²] E[b²]
 
 
+def test_of_jumps_most_rows_must_miss_about_as_much_as_all_do() -> None:
+    """A process takes a jump in few rows for noise; noise itself is in every row."""
+    x, fine = draw()
+    seen, few = x[:, 0] + 2 * x[:, 1], 1.5 * (np.random.default_rng(1).random(len(x)) < 0.05)
+    for missed, jumps, told in ((0.4 * fine, True, None), (few, False, None), (few, True, "that concerns few")):
+        y = seen + missed + 0.01 * fine
+        found = doubt(SUM, x, y, seen, seen, np.random.default_rng(0), noise_of(x, y), jumps=jumps)
+        assert (None if found is None else found.reason[-len(told or "") :]) == told
+
+
 def test_noise_alone_is_no_reason_to_doubt() -> None:
     x, noise = draw()
     truth = 2 * x[:, 0] + np.sin(3 * x[:, 1])

@@ -4,7 +4,9 @@ A graph can be better than a dense network and yet wrong. If columns are indepen
 or an interaction has at least the variance of that part as its error. So an error of at most 1 % on rows held out shows
 that nothing of more than 1 % is missing. Above that, the error must be explained by noise: what is left on held-out
 rows must not depend on any variable or pair, no boosted trees may predict it, the dense network must know nothing of
-it, and it must not be far above the least noise that a Gaussian process leaves possible.
+it, and it must not be far above the least noise that a Gaussian process leaves possible. A process takes jumps for
+noise, but noise is in every row, and a jump that was not found in few: of constituents with jumps most rows must miss
+about as much as all do.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ Array = NDArray[np.float64]
 MATERIAL = 0.01  # of the variance: what is missing with less matters to nobody
 SEEN = MATERIAL / 4  # of the variance: a part that is seen of what is missing, which may be more
 FAR = 1.2  # times the least noise: an error beyond this and MATERIAL is far above it
+MOST = 0.7  # of the error, which the median of the squares must show where there are jumps; of normal noise it is 1
+MEDIAN = 0.455  # of the squares of normal numbers of variance 1
 HARDLY, WITHIN = MATERIAL / 10, 10.0  # of the variance, and times the dense network's error: a graph that misses less
 FOLDS = 5
 MOST_ROWS = 5_000  # looked at
@@ -66,12 +70,13 @@ def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Gener
     preferred = sorted((t for t in fits if t.preferred), key=lambda t: (t.found is not asked.chosen, t.error))
     for trial in preferred:
         assert trial.fitted.held_out is not None
-        told = np.ones(len(y), dtype=bool) if trial.told is None else trial.told
+        jumps = trial.told is not None
+        told = trial.told if trial.told is not None else np.ones(len(y), dtype=bool)
         unseen = (trial.fitted.held_out[told], asked.dense.held_out[told])
         found = (
             Doubt(f"the dense network's error on rows held out is {1 / trial.ratio:.3g} times that of the best graph")
             if trial.error > asked.dense.validation_error
-            else open_(trial) or doubt(trial.found.graph, x[told], y[told], *unseen, generator, noise)
+            else open_(trial) or doubt(trial.found.graph, x[told], y[told], *unseen, generator, noise, jumps=jumps)
         )
         if found is None:
             reason = reason_of(trial, asked.trials, asked.dense)
@@ -126,9 +131,11 @@ def doubt(
     dense: Array,
     generator: np.random.Generator,
     noise: Noise,
+    *,
+    jumps: bool = False,
 ) -> Doubt | None:
     """None where nothing speaks against the graph. `predicted` and `dense` are what its network and the dense one say
-    of rows that they have not seen."""
+    of rows that they have not seen. `jumps`: constituents are constant on boxes."""
     variance = float(y.var())
     left = (y - predicted) / np.sqrt(variance)
     error = float(np.mean(left**2))
@@ -136,6 +143,8 @@ def doubt(
         return None
     chosen = np.sort(generator.permutation(len(y))[:MOST_ROWS])
     at = f"the graph's error on rows held out is {error:.3g} of the variance"
+    if jumps and (most := float(np.median(left**2)) / MEDIAN) < MOST * error:
+        return Doubt(f"{at}, and most rows miss about {most:.2g}: a jump may be missing that concerns few")
     found = _strongest(graph, x[chosen], left[chosen])
     if found is not None:
         names, share = found
