@@ -123,6 +123,24 @@ def test_a_graph_that_misses_next_to_nothing_is_claimed_whoever_predicts(
     assert ("dense network predicts" in found.reason) == (claimed and predicts == "dense")
 
 
+def test_a_claim_beside_noise_says_how_much_noise_may_hide() -> None:
+    """Where the error is 11 % and the rule asks for noise of (11 − 1)/1.2 % at least, 11 − 10/1.2 % are left."""
+    x, fine = draw()
+    seen = x[:, 0] + 2 * x[:, 1]
+    y = seen + 0.45 * fine
+    error = float(np.mean((y - seen) ** 2) / y.var())
+    own = replace(fitted(SUM, error), held_out=seen)
+    dense = replace(fitted(CompositionalGraph.dense(NAMES), error + 0.02), held_out=seen + 0.2 * np.roll(fine, 1))
+    trial = Trial(Found(SUM, {}, {}), own, error, 0.8, (0.7, 0.9), p=1e-6, preferred=True)
+    asked = Confirmation(trial.found, own, dense, "larger", (trial,), "preferred", 0.0)
+    found = verified(asked, x, y, np.random.default_rng(0), noise_of(x, y))
+    assert found.chosen is trial.found
+    share = 100 * (error - (error - 0.01) / 1.2)
+    assert found.notes == (
+        f"noise hides small parts: what the graph leaves out may carry up to {share:.2g} % of the variance",
+    )
+
+
 def test_columns_that_others_tell_are_named_with_these() -> None:
     generator = np.random.default_rng(0)
     a, b, c = generator.uniform(-1, 1, (3, 400))

@@ -98,7 +98,7 @@ def fit_process(x: Array, y: Array, generator: np.random.Generator) -> GaussianP
     spread = np.where(spread > 0, spread, 1.0)
     offset, size = float(y.mean()), float(y.std())
     rows, wanted = torch.from_numpy((x - centre) / spread), torch.from_numpy((y - offset) / size)
-    learnt = most_evident(rows[order], wanted[order], QUIET)
+    learnt = most_evident(rows[order], wanted[order], QUIET, go_on=1)
     with torch.no_grad():
         solved = _solved(learnt, rows, wanted, order)
     missed = solved.missed if len(y) > ROWS else _missed(learnt.kind, rows, wanted, order)

@@ -147,7 +147,7 @@ def settle(
     forget([noise])
     until, tell = None if seconds is None else began + seconds, part_of(progress, WEIGHED, CLOSE)
     found = closer(found, x, y, generator, until, tell)
-    return replace(found, notes=(*notes, *derived_notes(sources)))
+    return replace(found, notes=(*notes, *found.notes, *derived_notes(sources)))
 
 
 def _with_sources(candidates: Sequence[Found], sources: Sources) -> list[Found]:

@@ -80,12 +80,19 @@ def verified(asked: Confirmation, x: Array, y: Array, generator: np.random.Gener
         )
         if found is None:
             reason = reason_of(trial, asked.trials, asked.dense)
-            return replace(asked, chosen=trial.found, model=trial.fitted, reason=reason)
+            notes = asked.notes if trial.error <= MATERIAL else (*asked.notes, _hidden(trial.error))
+            return replace(asked, chosen=trial.found, model=trial.fitted, reason=reason, notes=notes)
         first = first or found
     assert first is not None
     if near:
         return _hardly_missing(asked, near, best)
     return replace(asked, chosen=None, model=best, reason=first.reason)
+
+
+def _hidden(error: float) -> str:
+    """What the rule for noise leaves open: so much of the error, at most, is not surely noise."""
+    share = 100 * (error - (error - MATERIAL) / FAR)
+    return f"noise hides small parts: what the graph leaves out may carry up to {share:.2g} % of the variance"
 
 
 def _undetermined(asked: Confirmation, x: Array) -> Callable[[Trial], Doubt | None]:

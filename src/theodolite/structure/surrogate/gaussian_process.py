@@ -139,9 +139,13 @@ def learn(
     return Learnt(kind, torch.cat([best.weights["setting"][0], given]), -float(best.score))
 
 
-def most_evident(rows: Tensor, targets: Tensor, start: float, kinds: Sequence[Covariance] = KINDS) -> Learnt:
-    """By the first rows, the covariance of more evidence; rows are in any order."""
+def most_evident(
+    rows: Tensor, targets: Tensor, start: float, kinds: Sequence[Covariance] = KINDS, go_on: int = len(KINDS)
+) -> Learnt:
+    """By the first rows, the covariance of more evidence, of as many as go on from what fewer rows show; rows are in
+    any order."""
     learnt = [learn(kind, rows[:BEGIN_ROWS], targets[:BEGIN_ROWS], start) for kind in kinds]
+    learnt = sorted(learnt, key=lambda one: -one.evidence)[:go_on]
     if len(rows) > BEGIN_ROWS:
         learnt = [learn(one.kind, rows[:ROWS], targets[:ROWS], one.setting, steps=GOES_ON) for one in learnt]
     return max(learnt, key=lambda one: one.evidence)
