@@ -33,7 +33,9 @@ def test_it_predicts_as_scikit_learns_does_with_the_same_covariance_and_without_
     from theodolite.structure import process
 
     learn = process.most_evident
-    monkeypatch.setattr(process, "most_evident", lambda *given: chosen.append(learn(*given)) or chosen[-1])
+    monkeypatch.setattr(
+        process, "most_evident", lambda *given, **more: chosen.append(learn(*given, **more)) or chosen[-1]
+    )
     y = truth(rows) + 0.1 * np.random.default_rng(1).normal(size=len(rows))  # type: ignore[operator]
     found = fit_process(rows, y, np.random.default_rng(2))
     assert found.kind == kind
