@@ -14,7 +14,7 @@ survey: $(VENV)/.core
 	$(BIN)/theodolite survey --preset quick --out survey
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder -n 2
+	$(BIN)/python -m pytest --dist loadfile -n 2
 
 # The lowest declared versions, in an environment of their own, on tests that need nothing else.
 lowest:

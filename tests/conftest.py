@@ -35,13 +35,6 @@ settings.register_profile("theodolite", deadline=None, derandomize=True, databas
 settings.load_profile("theodolite")
 
 ON_REQUEST = ("slow", "gpu")
-# Files that take longest come first, so that no process is left alone with one at the end.
-LONGEST = (
-    *("structure/test_regressor.py", "surveys/test_run.py", "docs/test_snippets.py", "claims/test_zoo.py"),
-    *("structure/test_refine.py", "lab/test_ray.py", "structure/test_verify.py", "structure/test_stacking.py"),
-    *("training/test_compiler.py", "cli/test_learn.py", "claims/tensors/test_t1_to_t8_bounds.py", "docs/test_pages.py"),
-    *("kernels/test_recurrence.py", "structure/test_warped.py", "lab/test_compile_ahead.py", "lab/test_pool.py"),
-)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,13 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    torch.set_num_threads(1)  # whatever a command in this process was told
     room = item.path.relative_to(ROOT / "tests").as_posix()
     jaxtyping.config.update("jaxtyping_disable", not room.startswith(CHECKED))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    place = {ROOT / "tests" / name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get(item.path, len(place)))
     asked = set(re.findall(r"\w+", config.option.markexpr or ""))
     for item in items:
         for mark in ON_REQUEST:

@@ -138,7 +138,9 @@ def test_on_a_nonlinear_network_it_reaches_the_minimum_that_scipy_reaches() -> N
     np.testing.assert_allclose(cost, scipys.cost, rtol=1e-5)
 
 
-def test_members_are_fitted_to_their_own_rows_only() -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_members_are_fitted_to_their_own_rows_only(threads: int) -> None:
+    torch.set_num_threads(threads)
     net, members, x, y = linear_problem()
     both = members.expand(2, -1).clone()
     weights = torch.ones(2, 40, dtype=torch.float64)

@@ -30,7 +30,7 @@ def values(
     rows: Float[Tensor, "row feature"] | Float[Tensor, "member row feature"],
 ) -> Float[Tensor, "member row"]:
     """What every member says; rows are common to the members, or each has its own."""
-    if not _by_hand(net.module):
+    if not by_hand(net.module):
         return net.values(members, rows)
     return _Pass(net, members, rows, slopes=False).found[-1][:, 0]
 
@@ -43,14 +43,14 @@ def jacobian(
 ) -> Float[Tensor, "member row parameter"]:
     """∂ output / ∂ parameter, of every row. `out`, an earlier Jacobian of the same sizes, may be written over: fresh
     memory costs as much as the work."""
-    if _by_hand(net.module):
+    if by_hand(net.module):
         return _Pass(net, members, rows, slopes=True).jacobian(out)
     chunk = max(1, ENTRIES // (net.parameters * len(members)))
     parts = [_part(net, members, rows[..., start : start + chunk, :]) for start in range(0, rows.shape[-2], chunk)]
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
 
-def _by_hand(module: nn.Module) -> bool:
+def by_hand(module: nn.Module) -> bool:
     return isinstance(module, CompositionalNet) and module.scalar
 
 

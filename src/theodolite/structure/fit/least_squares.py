@@ -18,7 +18,7 @@ from jaxtyping import Float
 from scipy.linalg.lapack import dtrtri  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 from torch import Tensor
 
-from theodolite.structure.fit.jacobian import jacobian, values
+from theodolite.structure.fit.jacobian import by_hand, jacobian, values
 from theodolite.structure.fit.side_by_side import shares, side_by_side, threads
 from theodolite.training.stacked import Stacked
 
@@ -69,6 +69,8 @@ def least_squares(
         limits = (penalty, warm, steps, patience, tolerance, until)
         return _least_squares(net, members[part], own_rows, own_targets, weights[part], *limits, tell)
 
+    if not by_hand(net.module):  # torch's transforms make its Jacobian, and only in the thread that they began in
+        return share(slice(0, len(members)))
     found = side_by_side(share, shares(len(members), threads()))
     if len(found) == 1:
         return found[0]
