@@ -40,7 +40,7 @@ def names(draws: int, first: int = 0) -> list[str]:
 
 
 def measure(job: Job) -> Row:
-    from theodolite.structure.refine import settle
+    from theodolite.structure.settle import settle
 
     shape, seed = job.name.rsplit(" ", 1)
     graph = SHAPES[shape]

@@ -19,6 +19,7 @@ from benchmarks.known_structures.formula_structure import FormulaStructure, modu
 from numpy.typing import NDArray
 
 from discover_jobs import Job, Row, seconds
+from estimators import boosting
 from theodolite.graphs.equivalence import recovers
 from theodolite.graphs.formula import Formula
 from theodolite.statistics.intervals import wilson
@@ -63,7 +64,7 @@ def measure(job: Job) -> Row:
 
 
 def _theodolite(formula: FeynmanFormula, data: Data) -> Row:
-    from theodolite.structure.refine import settle
+    from theodolite.structure.settle import settle
 
     asked = settle(data.x, data.y, formula.variables, np.random.default_rng(0), effort="auto")
     abstained = asked.chosen is None
@@ -112,9 +113,7 @@ def _oracle(formula: FeynmanFormula, data: Data) -> Row:
 
 
 def _boosting(formula: FeynmanFormula, data: Data) -> Row:
-    from theodolite.structure.boosting import boosting_error
-
-    error = boosting_error(data.x, data.y, data.points, data.truth, 0)
+    error = data.error(boosting(data.x, data.y).predict(data.points))
     return {"error": error, "said": f"{error:.2e}"}
 
 

@@ -43,7 +43,7 @@ def measure(job: Job) -> Row:
         model, taken = timed(lambda: PEERS[job.method](x, y))
         error = error_of(model.predict(points))
         return {**about, **taken, "error": error, "said": f"{error:.2e}"}
-    from theodolite.structure.refine import settle
+    from theodolite.structure.settle import settle
     from theodolite.structure.stacking import stacked
 
     effort = "quick" if job.method == "theodolite quick" else "auto"

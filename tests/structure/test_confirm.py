@@ -7,7 +7,7 @@ import pytest
 
 from theodolite.graphs import CompositionalGraph, Node
 from theodolite.graphs.families import binary_tree
-from theodolite.structure.boosting import boosting_error
+from theodolite.structure.boosting import boosted
 from theodolite.structure.fit.confirm import _no_worse, complexity, confirm, rows_enough
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.result import Found
@@ -110,9 +110,9 @@ def test_boosting_explains_a_step_and_no_noise() -> None:
     generator = np.random.default_rng(0)
     x, new = generator.uniform(-1, 1, (300, 2)), generator.uniform(-1, 1, (300, 2))
     step = lambda points: np.where(points[:, 0] > 0, 1.0, -1.0)
-    assert boosting_error(x, step(x), new, step(new), seed=0) < 0.02
+    assert np.mean((boosted(x, step(x), 0).predict(new) - step(new)) ** 2) < 0.02
     noise = generator.normal(size=600)
-    assert boosting_error(x, noise[:300], new, noise[300:], seed=0) > 0.9
+    assert np.mean((boosted(x, noise[:300], 0).predict(new) - noise[300:]) ** 2) > 0.9 * noise[300:].var()
 
 
 def test_the_rows_that_would_be_enough_are_about_those_that_are() -> None:

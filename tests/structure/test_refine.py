@@ -11,9 +11,10 @@ from theodolite.graphs.equivalence import equivalent, recovers
 from theodolite.structure.data.source import Array
 from theodolite.structure.fit.effort import Effort
 from theodolite.structure.fit.fitting import Fitted, fit
-from theodolite.structure.refine import overlaps_widely, settle
+from theodolite.structure.refine import overlaps_widely
 from theodolite.structure.search.interactions import look, ranked
 from theodolite.structure.search.moves import joins, other_kinds, splits, without
+from theodolite.structure.settle import settle
 from theodolite.structure.surrogate.networks import better_folds, logarithm, network_source
 
 NAMES = ("a", "b", "c", "d")

@@ -9,8 +9,8 @@ from theodolite.graphs.equivalence import structure_key
 from theodolite.structure.fit.effort import EFFORTS
 from theodolite.structure.fit.fitting import drawn_folds, fit
 from theodolite.structure.fit.scaled_start import terms_below
-from theodolite.structure.refine import settle
 from theodolite.structure.search.directions import below_function
+from theodolite.structure.settle import settle
 from theodolite.structure.surrogate.gaussian_process import evidence
 from theodolite.structure.surrogate.warped import additive_scale, scales
 

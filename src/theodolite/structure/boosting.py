@@ -36,11 +36,6 @@ def boosted(x: Array, y: Array, seed: int) -> HistGradientBoostingRegressor:
     return max(found, key=lambda trees: float(np.max(trees.validation_score_)))
 
 
-def boosting_error(x_train: Array, y_train: Array, x_test: Array, y_test: Array, seed: int) -> float:
-    """Mean squared error on the test rows over their variance."""
-    return float(np.mean((boosted(x_train, y_train, seed).predict(x_test) - y_test) ** 2) / np.var(y_test))
-
-
 def stopping_error(trees: HistGradientBoostingRegressor) -> float:
     """Mean squared error on the tenth that set the number of trees (scikit-learn's loss is half of it, negative)."""
     return -2 * float(np.max(trees.validation_score_))

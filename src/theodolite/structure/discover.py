@@ -27,10 +27,10 @@ from theodolite.structure.fit.confirm import Confirmation, confirm
 from theodolite.structure.fit.effort import effort_named
 from theodolite.structure.fit.guide import Guide
 from theodolite.structure.progress import Progress, part_of
-from theodolite.structure.refine import CLOSE, settle
 from theodolite.structure.result import Discovery, Found
 from theodolite.structure.search.pairs import pairs_of
 from theodolite.structure.search.search import search
+from theodolite.structure.settle import CLOSE, settle
 from theodolite.structure.stacking import stacked
 from theodolite.structure.surrogate.evidence import gather
 

@@ -142,8 +142,8 @@ def _checked(columns: list[Column]) -> list[Column]:
 
 
 def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Settings, began: float) -> Learnt:
-    from theodolite.structure.refine import LEAST_ROWS as SEARCH_ROWS
-    from theodolite.structure.refine import settle
+    from theodolite.structure.settle import LEAST_ROWS as SEARCH_ROWS
+    from theodolite.structure.settle import settle
 
     kept, notes = _distinct(rows, names)
     asked = settle(
