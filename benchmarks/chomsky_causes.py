@@ -107,6 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--store", type=Path, required=True)
+    parser.add_argument("--engine", default="streams", help="of a GPU: streams, or local for processes of their own")
     parser.add_argument("--workers", type=int, default=6, help="groups of networks side by side on a GPU")
     parser.add_argument("--kept", action="store_true", help="train nothing")
     parser.add_argument("--out", type=Path, required=True)
@@ -115,7 +116,7 @@ def main() -> None:
     whole = sum((plan for _, plan in plans), TrainingPlan())
     engine: dict[str, Any] = {}
     if chosen.device.startswith("cuda"):
-        engine = {"engine": "streams", "workers": chosen.workers, "chunk": SEEDS * len(chomsky.RATES)}
+        engine = {"engine": chosen.engine, "workers": chosen.workers, "chunk": SEEDS * len(chomsky.RATES)}
     running = Running(chosen.device, chosen.store, compile="never", **engine)
     with running.open() as store:
         if not chosen.kept:

@@ -218,6 +218,8 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--store", type=Path, default=Path("beside"))
     parser.add_argument("--parts", default=",".join([*(name for name in PARTS if "size" not in PARTS[name]), "clock"]))
+    parser.add_argument("--engine", default="streams", help="of a GPU: streams, or local for processes of their own")
+    parser.add_argument("--compile", default="never", help="training steps: always, auto or never")
     parser.add_argument("--workers", type=int, default=12, help="groups of networks side by side on a GPU")
     parser.add_argument("--precision", default="tf32")
     parser.add_argument("--kept", action="store_true", help="train nothing")
@@ -234,8 +236,8 @@ def main() -> None:
         return
     engine: dict[str, Any] = {}
     if chosen.device.startswith("cuda"):
-        engine = {"engine": "streams", "workers": chosen.workers, "chunk": SEEDS * len(LIKE["rates"])}
-    running = Running(chosen.device, chosen.store, compile="never", **engine)
+        engine = {"engine": chosen.engine, "workers": chosen.workers, "chunk": SEEDS * len(LIKE["rates"])}
+    running = Running(chosen.device, chosen.store, compile=chosen.compile, **engine)
     names = chosen.parts.split(",")
     experiments = {name: experiment(name, chosen.text, chosen.precision) for name in names if name != "clock"}
     if experiments and not chosen.kept:
