@@ -4,6 +4,7 @@ the heads, the width of attention, or another architecture, and what does a dept
     python benchmarks/scale_text.py --out text
     python benchmarks/scale_beside.py --device cuda --store beside --out beside.json [--parts heads-1,lstm,clock]
     python benchmarks/scale_beside.py --device cuda --store study --out rates.json --parts rates-2M,rates-10M,deeper-10M
+    python benchmarks/scale_beside.py --device cuda --store beside --out nets.json --parts delta-net-30k,delta-net-500k
     python benchmarks/scale_beside.py --join one.json other.json --out beside.json
 
 Every part but the clock and the rates is `scale` at one size, 120k parameters, as the study has it there: 16M bytes
@@ -20,6 +21,10 @@ the study's best, 8. (A first plan had all depths and 48; a GPU's half hour does
 
 Deeper asks for depth 48 at 10M, which the study left out, as the study has its others, beside 8, its best, whose rows
 are taken up: 48 has no part in the bottom of that valley if the 95 % interval of the best depth of the two is 8 alone.
+
+Whether the decoder's line is another network's too is asked at a smaller and a larger size, 30k and 500k (`NET-30k`,
+`NET-500k`; sizes within 8 % at
+30k, where widths are few), by the same rule: a network follows the line if its best depth has moved at none of the three sizes.
 
 Fixed before the run: a part's best depth has *moved* from the decoder's on bytes if the 95 % intervals of both over
 resampled seeds have no depth in common, the decoder's being the study's over the depths of the part alone; that is
@@ -76,9 +81,14 @@ def _at_half(size: Size) -> dict[str, Any]:
     return {**own, "first": options(size)["seed"], "bytes": size.tokens}
 
 
-PARTS: Mapping[str, Mapping[str, Any]] = {
+NETS: Mapping[str, Mapping[str, Any]] = {
     "lstm": {"net": "lstm", **LIKE},
     **{net: {"net": net, "shape": {"heads": 2}, **LIKE} for net in ("delta-net", "state-space", "linear-transformer")},
+}
+PARTS: Mapping[str, Mapping[str, Any]] = {
+    **NETS,
+    **{f"{net}-30k": {**own, "size": 30_000, "within": 0.08} for net, own in NETS.items()},
+    **{f"{net}-500k": {**own, "size": 500_000} for net, own in NETS.items()},
     "vocabulary-1024": {"vocabulary": 1024},
     "vocabulary-4096": {"vocabulary": 4096},
     "rank-8": {"shape": {"rank": 8}},
