@@ -22,9 +22,9 @@ the study's best, 8. (A first plan had all depths and 48; a GPU's half hour does
 Deeper asks for depth 48 at 10M, which the study left out, as the study has its others, beside 8, its best, whose rows
 are taken up: 48 has no part in the bottom of that valley if the 95 % interval of the best depth of the two is 8 alone.
 
-Whether the decoder's line is another network's too is asked at a smaller and a larger size, 30k and 500k (`NET-30k`,
-`NET-500k`; sizes within 8 % at
-30k, where widths are few), by the same rule: a network follows the line if its best depth has moved at none of the three sizes.
+Whether the decoder's line is another network's too is asked at a smaller and a larger size, 30k (sizes within 8 %, for
+widths are few) and 500k (`NET-30k`, `NET-500k`), by the same rule: a network follows the line if its best
+depth has moved at none of the three sizes.
 
 Fixed before the run: a part's best depth has *moved* from the decoder's on bytes if the 95 % intervals of both over
 resampled seeds have no depth in common, the decoder's being the study's over the depths of the part alone; that is

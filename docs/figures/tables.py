@@ -22,7 +22,7 @@ NAMES = ("scores", "learning", "lengths")
 
 def main() -> None:
     for table in TABLES:
-        newest = max(RESULTS.glob(f"{table}-*.json"), key=lambda path: path.stem[-10:])
+        newest = max(RESULTS.glob(f"{table}-nvidia-*.json"), key=lambda path: path.stem[-10:])
         results = json.loads(newest.read_text(encoding="utf-8"))["results"]
         for name, picture in zip(NAMES, pictures(results), strict=False):
             drawing = (

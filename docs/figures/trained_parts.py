@@ -12,33 +12,48 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from style import BLUE, GREY, INK, ORANGE, headings, save
+from style import BLUE, INK, ORANGE, headings, save
 from trained_beside import AT, _depths, _newest
 
 Points = Sequence[Mapping[str, Any]]
-DECODERS = {
-    "vocabulary-1024": ("vocabulary of 1,024", ORANGE, "-o"),
-    "rank-8": ("embedding of rank 8", INK, "-s"),
-    "attention-double": ("attention twice as wide", GREY, "-^"),
-    "heads-1": ("one head", GREY, ":o"),
+SYMBOLS = {
+    "vocabulary-1024": ("vocabulary of 1,024", ORANGE, "--o"),
+    "vocabulary-4096": ("vocabulary of 4,096", ORANGE, "-o"),
+    "rank-8": ("embedding of rank 8", INK, "--s"),
+    "rank-2": ("embedding of rank 2", INK, "-s"),
 }
-NETS = {"lstm": ("LSTM", ORANGE, "-o"), "linear-transformer": ("linear attention", INK, "-s")}
+HEADS = {
+    "heads-1": ("one head", ORANGE, "--o"),
+    "heads-4": ("four heads", ORANGE, "-o"),
+    "attention-half": ("attention half as wide", INK, "--s"),
+    "attention-double": ("attention twice as wide", INK, "-s"),
+}
+NETS = {
+    "lstm": ("LSTM", ORANGE, "--o"),
+    "linear-transformer": ("linear attention", ORANGE, "-o"),
+    "delta-net": ("DeltaNet", INK, "--s"),
+    "state-space": ("state space", INK, "-s"),
+}
 
 
 def main() -> None:
     study, beside = _newest("scale-study"), _newest("scale-beside")
     bytes_ = next(size["points"] for size in study["sizes"] if size["size"] == AT)
-    figure = plt.figure(figsize=(9.2, 3.7), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    headings(left, "Decoders of 120k parameters", "per cent of loss above the best depth, mean of four seeds")
-    headings(right, "Other networks of that size", "the same, each at the better of two rates")
-    for axes, parts, most in ((left, DECODERS, 15), (right, NETS, 40)):
-        _curve(axes, [p for p in bytes_ if p["depth"] <= 8], "decoder on bytes, heads of 16", BLUE, "-o")
+    figure = plt.figure(figsize=(11.5, 3.7), layout="constrained")
+    panels = figure.subplots(1, 3)
+    panels[0].set_ylabel("% above the best")
+    headings(panels[0], "Vocabulary and embedding", "% of loss above the best depth, mean of four seeds")
+    headings(panels[1], "Heads and width of attention", "the same; all have 120k parameters")
+    headings(panels[2], "Other networks", "the same, each at the better of two rates")
+    for axes, parts, most in zip(panels, (SYMBOLS, HEADS, NETS), (25, 10, 40), strict=True):
+        _curve(axes, [p for p in bytes_ if p["depth"] <= 8], "decoder on bytes", BLUE, "-o")
         for name, (label, colour, form) in parts.items():
             _curve(axes, beside[name]["sizes"][0]["points"], label, colour, form)
-        axes.set(xscale="log", xlabel="depth, at equal parameters", ylabel="% above the best", ylim=(-0.5, most))
+        axes.set(
+            xscale="log", xlabel="depth, at equal parameters", ylabel="% above the best", ylim=(-0.02 * most, most)
+        )
         _depths(axes, (1, 2, 3, 4, 6, 8))
-        axes.legend(edgecolor="#ffffff", framealpha=1, loc="upper right" if axes is left else "upper center")
+        axes.legend(edgecolor="#ffffff", framealpha=1, loc="upper right")
     save(figure, __file__)
 
 
