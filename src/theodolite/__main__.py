@@ -1,5 +1,6 @@
 """The command line, as a script and as `python -m theodolite`: what is stopped while it still starts ends in a word."""
 
+import gc
 import sys
 
 
@@ -9,7 +10,10 @@ def main() -> None:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)  # noqa: T201
         sys.exit(130)
-    run()
+    try:
+        run()
+    finally:
+        gc.freeze()  # the process ends: nothing of what is left needs to be gone through
 
 
 if __name__ == "__main__":

@@ -13,10 +13,12 @@ from theodolite.structure.boosting import boosted, fold_trees
 from theodolite.structure.fit.effort import EFFORTS
 from theodolite.structure.fit.fitting import Fitted, fit
 from theodolite.structure.fold_errors import error_products
-from theodolite.structure.stacking import stacked
+from theodolite.structure.stacking import Others, others_ahead, stacked
 
 DENSE = CompositionalGraph.dense(("a", "b", "c"))
 WRONG = CompositionalGraph(("a", "b", "c"), (Node("y", ("c",)),))
+PAIR = CompositionalGraph(("a", "b", "c"), (Node("y", ("a", "b")),))
+BOTH = {"boosting": True, "process": True}
 
 
 def rows(seed: int, count: int = 200) -> np.ndarray:
@@ -72,6 +74,41 @@ def test_the_error_of_a_mean_over_folds_is_that_on_new_rows() -> None:
         seemed.append(dense.validation_error * y.var() / new)
     assert np.mean(seemed) > 1.25
     assert np.mean(told) == pytest.approx(1.0, abs=0.2)
+
+
+def test_what_was_begun_ahead_is_what_would_be_fitted_now() -> None:
+    x = rows(0)
+    y = additive(x) + steps(x)
+    dense = network(DENSE, x, y)
+    own = stacked(dense, dense, x, y, np.random.default_rng(0))
+    others = Others.of(x, y, np.random.default_rng(0), boosting=True, process=True)
+    given = stacked(dense, dense, x, y, np.random.default_rng(1), others=others)
+    for name in ("additive", "boosting", "process"):
+        assert given.errors[name] == pytest.approx(own.errors[name], rel=1e-9)
+        np.testing.assert_allclose(given.models[name].predict(x), own.models[name].predict(x), rtol=1e-7, atol=1e-9)
+
+
+def test_what_was_begun_of_more_columns_than_the_network_reads_is_not_used() -> None:
+    x = rows(0)
+    y = additive(x)
+    dense = network(PAIR, x, y)
+    others = Others.of(x, y, np.random.default_rng(0), boosting=False, process=True)
+    found = stacked(dense, dense, x, y, np.random.default_rng(0), boosting=False, others=others)
+    assert others.additive.state == others.process.state == "waiting"  # pyright: ignore[reportOptionalMemberAccess]
+    assert not found.models["process"].rates[2:].any()  # type: ignore[attr-defined]
+
+
+def test_nothing_is_begun_where_columns_will_be_screened_out() -> None:
+    draw = np.random.default_rng(0)
+    for columns, begun in ((4, True), (40, False)):
+        with others_ahead(draw.normal(size=(60, columns)), draw.normal(size=60), draw, **BOTH) as others:
+            assert (others is not None) is begun
+    before = draw.bit_generator.state
+    with others_ahead(draw.normal(size=(0, 4)), np.zeros(0), draw, **BOTH) as others:
+        assert others is None
+    with others_ahead(np.zeros((60, 4)), np.arange(60.0), draw, **BOTH):
+        pass
+    assert draw.bit_generator.state == before  # what is found does not depend on what is begun ahead
 
 
 def test_where_nothing_predicts_the_mean_of_the_target_does() -> None:

@@ -118,6 +118,39 @@ def test_what_is_forgotten_is_not_made(crew: workers._Crew) -> None:
     assert all(promise.state == "waiting" for promise in unwanted)
 
 
+def test_what_is_begun_behind_waits_for_all_else(crew: workers._Crew) -> None:
+    busy = until(lambda: begin(partial(_slow, 0)), lambda promise: promise.state == "begun")
+    order: list[int] = []
+    spare = Promise(partial(_slow, 1))
+    spare.begin_behind()
+    wanted = begin(partial(_slow, 2))
+    for promise in (busy, wanted):
+        until(lambda p=promise: p, lambda p: p.state == "done")
+        order.append(promise.value[0])
+    assert order == [0, 2]
+    assert until(lambda: spare, lambda promise: promise.state == "done").value[1] == crew.workers[0].process.pid
+
+
+def test_what_is_begun_behind_before_there_are_workers_is_made_by_them() -> None:
+    spare, never = Promise(os.getpid), Promise(os.getpid)
+    for promise in (spare, never):
+        promise.begin_behind()
+    forget([never])
+    assert (spare.state, never.state) == ("waiting", "waiting")
+    ready(2)
+    assert until(lambda: spare, lambda promise: promise.state == "done").value != os.getpid()
+    assert never.state == "waiting"
+    for worker in workers._crew.workers:
+        worker._end()
+
+
+def test_what_is_begun_behind_is_made_here_where_there_are_no_workers() -> None:
+    spare = Promise(os.getpid)
+    spare.begin_behind()
+    assert spare.result() == os.getpid()
+    assert not workers._crew.spare
+
+
 SCRIPT = """
 import os, sys, time
 from theodolite.structure import workers

@@ -16,6 +16,7 @@ from theodolite.cli.progress import progress_bar
 from theodolite.cli.resources import ResourceOptions
 from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
+from theodolite.loading import loading
 
 if TYPE_CHECKING:
     from theodolite.advice.advice import Advice
@@ -64,8 +65,9 @@ def advise(
     device: Device = "cpu",
 ) -> None:
     """Judge a model's depth, width and heads before it is trained, or choose them for a budget of parameters."""
-    from theodolite.advice.advice import advise as judge
-    from theodolite.files import check_writable
+    with loading():
+        from theodolite.advice.advice import advise as judge
+        from theodolite.files import check_writable
 
     if not measure and (device != "cpu" or output.threads is not None):
         option = f"--threads {output.threads}" if device == "cpu" else f"--device {device}"

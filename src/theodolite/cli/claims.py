@@ -13,6 +13,7 @@ from theodolite.cli.groups import Computing, Device, Printing, Site, grouped
 from theodolite.cli.options import print_json, provenance
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import plainly, tabbed, terminal
+from theodolite.loading import loading
 
 app = typer.Typer(no_args_is_help=True, help="What the sources claim, and what measurement says of it.")
 
@@ -82,15 +83,16 @@ def check(
 
     With --out the same command again, also after a crash, goes on where it was.
     """
-    from theodolite.claims.archive import keep
-    from theodolite.claims.check import check_claims
-    from theodolite.claims.tables.experiment import Preset
-    from theodolite.errors import BadInput, Finding
-    from theodolite.files import OutputFolder, check_writable
-    from theodolite.lab.engines.by_name import default_workers
-    from theodolite.measurement import finite
-    from theodolite.report.page.page import RenderedSection, render_page
-    from theodolite.surveys.scoreboard import scoreboard
+    with loading():
+        from theodolite.claims.archive import keep
+        from theodolite.claims.check import check_claims
+        from theodolite.claims.tables.experiment import Preset
+        from theodolite.errors import BadInput, Finding
+        from theodolite.files import OutputFolder, check_writable
+        from theodolite.lab.engines.by_name import default_workers
+        from theodolite.measurement import finite
+        from theodolite.report.page.page import RenderedSection, render_page
+        from theodolite.surveys.scoreboard import scoreboard
 
     if bool(ids) == all_:
         raise BadInput("name the claims to check, such as T4, or say --all (and not both)")

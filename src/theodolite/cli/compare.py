@@ -11,6 +11,7 @@ from theodolite.cli.groups import Output, grouped
 from theodolite.cli.options import print_json
 from theodolite.cli.progress import catching_up
 from theodolite.cli.terminal import terminal
+from theodolite.loading import loading
 
 
 @grouped
@@ -30,7 +31,8 @@ def compare(
 
     The two of a pair agree in task, seed, rates, optimiser and schedule, except in what A and B name.
     """
-    from theodolite.bench.compare import compare as compare_runs
+    with loading():
+        from theodolite.bench.compare import compare as compare_runs
 
     with catching_up() as tell:
         found = compare_runs(first, second, out, task=task, metric=metric, tell=tell)

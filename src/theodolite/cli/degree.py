@@ -12,6 +12,7 @@ from theodolite.cli.groups import Computing, Device, Seed, grouped
 from theodolite.cli.options import panel, parse_arguments, print_json
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
+from theodolite.loading import loading
 
 _exact, _training = panel("Exact rank"), panel("Training")
 
@@ -65,8 +66,9 @@ def degree(
 
     Each one's total degree, its exact separation rank and the cap that holds for all weights; --train adds errors.
     """
-    from theodolite.files import OutputFolder
-    from theodolite.instruments.degree.which_degree import degree as compare
+    with loading():
+        from theodolite.files import OutputFolder
+        from theodolite.instruments.degree.which_degree import degree as compare
 
     task_args = parse_arguments(task_arg, "--task-arg")
     folder = None if out is None else OutputFolder(out)

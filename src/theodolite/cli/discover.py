@@ -18,6 +18,7 @@ from theodolite.cli.options import panel, print_json, provenance
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
+from theodolite.loading import loading
 from theodolite.structure.workers import ready
 
 _table, _box = panel("Tables"), panel("Black boxes")
@@ -76,9 +77,10 @@ def discover(
     """
     if Path(data).is_file():
         ready(output.threads)  # they load while this process does
-    from theodolite.structure.discover import discover as find
-    from theodolite.structure.explain.explanation import explain
-    from theodolite.structure.saving import check_folder, save
+    with loading():
+        from theodolite.structure.discover import discover as find
+        from theodolite.structure.explain.explanation import explain
+        from theodolite.structure.saving import check_folder, save
 
     target = None if not targets else targets[0]
     if targets is not None and len(targets) > 1:

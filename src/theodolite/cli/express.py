@@ -9,6 +9,7 @@ from typer import Argument, Option
 from theodolite.cli.groups import Arguments, Computing, Seed, grouped
 from theodolite.cli.options import labelled, parse_arguments, print_json, refuse_own_names
 from theodolite.cli.terminal import terminal
+from theodolite.loading import loading
 
 if TYPE_CHECKING:
     from theodolite.witness.express import Expression
@@ -39,7 +40,8 @@ def express(
 
     This asks what weights exist, not what training finds.
     """
-    from theodolite.witness.express import express as find
+    with loading():
+        from theodolite.witness.express import express as find
 
     shape = parse_arguments(arg)
     refuse_own_names(shape, find)

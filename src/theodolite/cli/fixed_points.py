@@ -11,6 +11,7 @@ from theodolite.cli.groups import Computing, Device, Seed, grouped
 from theodolite.cli.options import labelled, numbers, panel, parse_arguments, print_json
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
+from theodolite.loading import loading
 
 if TYPE_CHECKING:
     from theodolite.instruments.fixed_points.fixed_points import FixedPoints
@@ -44,11 +45,12 @@ def fixed_points(
     device: Device = "cpu",
 ) -> None:
     """What iterating a map does: it converges, repeats, is chaotic or diverges, and how fast."""
-    import torch
+    with loading():
+        import torch
 
-    from theodolite.errors import BadInput
-    from theodolite.files import check_writable, write_text
-    from theodolite.instruments.fixed_points import fixed_points as instrument
+        from theodolite.errors import BadInput
+        from theodolite.files import check_writable, write_text
+        from theodolite.instruments.fixed_points import fixed_points as instrument
 
     if basin is not None:
         if basin.suffix.lower() != ".svg":

@@ -12,6 +12,7 @@ from theodolite.cli.options import numbers, panel, parse_arguments, print_json, 
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
 from theodolite.errors import CellsFailed
+from theodolite.loading import loading
 from theodolite.report.numbers import counted
 
 if TYPE_CHECKING:
@@ -88,14 +89,15 @@ def learn(
     Members of one shape run as one batched program. Everything finished is kept under --out: the same command again,
     also after a crash, goes on where it was.
     """
-    from theodolite.bench.learn import explained, weights_file
-    from theodolite.bench.learn import learn as run_learn
-    from theodolite.bench.settings import Evaluation, Saving, Training
-    from theodolite.cli.views.length_curves import length_curves
-    from theodolite.files import check_writable, write_text
-    from theodolite.lab.campaign import Listener
-    from theodolite.lab.engines.by_name import default_workers
-    from theodolite.lab.running import Running
+    with loading():
+        from theodolite.bench.learn import explained, weights_file
+        from theodolite.bench.learn import learn as run_learn
+        from theodolite.bench.settings import Evaluation, Saving, Training
+        from theodolite.cli.views.length_curves import length_curves
+        from theodolite.files import check_writable, write_text
+        from theodolite.lab.campaign import Listener
+        from theodolite.lab.engines.by_name import default_workers
+        from theodolite.lab.running import Running
 
     if plot is not None:
         check_writable(plot)

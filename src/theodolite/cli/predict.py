@@ -11,6 +11,7 @@ from typer import Argument, Option
 from theodolite.cli.groups import Computing, grouped
 from theodolite.cli.options import print_json
 from theodolite.errors import BadInput
+from theodolite.loading import loading
 
 
 @grouped
@@ -23,9 +24,10 @@ def predict(
     out: Annotated[Path | None, Option("--out", help="A .csv file to write instead of printing it.")] = None,
 ) -> None:
     """Predict new rows by the network that discover found, with an interval for each."""
-    from theodolite.files import write_text
-    from theodolite.measurement import finite
-    from theodolite.structure.predictions import predict as find
+    with loading():
+        from theodolite.files import write_text
+        from theodolite.measurement import finite
+        from theodolite.structure.predictions import predict as find
 
     if out is not None and out.suffix.lower() != ".csv":
         raise BadInput(f"--out '{out}' is no .csv file: predictions are written as one")

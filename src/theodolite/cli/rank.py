@@ -11,6 +11,7 @@ from theodolite.cli.groups import Computing, Device, Explain, Seed, Shape, group
 from theodolite.cli.options import labelled, panel, print_explained, print_json
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
+from theodolite.loading import loading
 
 if TYPE_CHECKING:
     from theodolite.instruments.rank.result import RankResult
@@ -62,9 +63,10 @@ def rank(
 
     Exact for polynomial networks, over a finite field, beside the bounds that theory proves.
     """
-    from theodolite.files import check_writable, write_text
-    from theodolite.instruments.rank.separation import separation_rank
-    from theodolite.measurement import canonical
+    with loading():
+        from theodolite.files import check_writable, write_text
+        from theodolite.instruments.rank.separation import separation_rank
+        from theodolite.measurement import canonical
 
     if certificate is not None:
         check_writable(certificate)

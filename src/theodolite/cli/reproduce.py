@@ -13,6 +13,7 @@ from theodolite.cli.options import print_json, provenance
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
 from theodolite.errors import CellsFailed
+from theodolite.loading import loading
 
 
 @grouped
@@ -53,13 +54,14 @@ def reproduce(
     device: Device = "cpu",
 ) -> None:
     """Run published experiments again: every published figure beside the measured one."""
-    from theodolite.claims.reproduce import remedies, statements, tables
-    from theodolite.claims.reproduce import reproduce as measure
-    from theodolite.claims.tables.experiment import Preset
-    from theodolite.cli.views.reproduce import markdown as as_markdown
-    from theodolite.cli.views.reproduce import summary
-    from theodolite.files import OutputFolder, check_writable, write_text
-    from theodolite.report.page.page import RenderedSection, render_page
+    with loading():
+        from theodolite.claims.reproduce import remedies, statements, tables
+        from theodolite.claims.reproduce import reproduce as measure
+        from theodolite.claims.tables.experiment import Preset
+        from theodolite.cli.views.reproduce import markdown as as_markdown
+        from theodolite.cli.views.reproduce import summary
+        from theodolite.files import OutputFolder, check_writable, write_text
+        from theodolite.report.page.page import RenderedSection, render_page
 
     if markdown is not None:
         check_writable(markdown)

@@ -14,6 +14,7 @@ from theodolite.cli.options import print_json
 from theodolite.cli.progress import catching_up
 from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
+from theodolite.loading import loading
 from theodolite.report.numbers import counted
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ def runs(
     ] = None,
 ) -> None:
     """List what was trained: how many members solved what, or each of them, also as CSV or JSON."""
-    from theodolite.bench.runs import failures as stored_failures
-    from theodolite.bench.runs import runs as read_runs
-    from theodolite.files import check_writable, write_text
+    with loading():
+        from theodolite.bench.runs import failures as stored_failures
+        from theodolite.bench.runs import runs as read_runs
+        from theodolite.files import check_writable, write_text
 
     if failures:
         if members or any(v is not None for v in (csv, export, net, task, status, where)):

@@ -12,6 +12,7 @@ from theodolite.cli.options import numbers, panel, parse_arguments, print_json, 
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput, CellsFailed
+from theodolite.loading import loading
 
 if TYPE_CHECKING:
     from theodolite.scaling.experiment import Planned
@@ -66,12 +67,13 @@ def scale(
     Losses are bits a byte on documents that are held out. Everything finished is kept under --out: the same command
     again goes on where it was; more sizes, depths or seeds join what is there.
     """
-    from theodolite.cli.views.scale import page, print_scaling
-    from theodolite.files import OutputFolder, refuse_foreign
-    from theodolite.lab.campaign import Listener
-    from theodolite.lab.engines.by_name import default_workers
-    from theodolite.lab.running import Running
-    from theodolite.scaling.scale import scale as measure
+    with loading():
+        from theodolite.cli.views.scale import page, print_scaling
+        from theodolite.files import OutputFolder, refuse_foreign
+        from theodolite.lab.campaign import Listener
+        from theodolite.lab.engines.by_name import default_workers
+        from theodolite.lab.running import Running
+        from theodolite.scaling.scale import scale as measure
 
     console, errors = terminal(), terminal(stderr=True)
     refuse_foreign(out)

@@ -11,6 +11,7 @@ from theodolite.cli.options import labelled, print_json, refuse_own_names
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
 from theodolite.errors import BadInput
+from theodolite.loading import loading
 
 if TYPE_CHECKING:
     from theodolite.instruments.gradient.signal import Signal
@@ -51,7 +52,8 @@ def signal(
     The variance of the gradient over a class of targets, beside the bound that Theorem 1 of Shalev-Shwartz et al. 2017
     puts on it. For parities exact, over all 2^bits of them at once.
     """
-    from theodolite.instruments.gradient.signal import signal as measure
+    with loading():
+        from theodolite.instruments.gradient.signal import signal as measure
 
     drawn = {"members": members, "radius": radius, "inputs": inputs, "samples": samples}
     drawn = {name: value for name, value in drawn.items() if value is not None}

@@ -11,6 +11,7 @@ from theodolite.cli.groups import Arguments, Device, Explain, Output, Site, Work
 from theodolite.cli.options import parse_arguments, print_explained, print_json, provenance
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import plainly, terminal
+from theodolite.loading import loading
 from theodolite.report.numbers import counted
 
 if TYPE_CHECKING:
@@ -58,14 +59,15 @@ def survey(
     Prints a card per network and writes a report that opens offline. Everything measured is kept under --out: the same
     command again, also after a crash, goes on where it was.
     """
-    from theodolite.errors import BadInput
-    from theodolite.files import OutputFolder
-    from theodolite.lab.campaign import Listener
-    from theodolite.lab.engines.by_name import default_workers
-    from theodolite.report.page.page import RenderedSection, render_page
-    from theodolite.surveys.run import ALL
-    from theodolite.surveys.run import survey as run_survey
-    from theodolite.surveys.section import Preset
+    with loading():
+        from theodolite.errors import BadInput
+        from theodolite.files import OutputFolder
+        from theodolite.lab.campaign import Listener
+        from theodolite.lab.engines.by_name import default_workers
+        from theodolite.report.page.page import RenderedSection, render_page
+        from theodolite.surveys.run import ALL
+        from theodolite.surveys.run import survey as run_survey
+        from theodolite.surveys.section import Preset
 
     print_explained([net for net in nets or () if net != ALL], parse_arguments(arg), explain)
     with progress_bar() as bar:

@@ -13,6 +13,7 @@ from theodolite.cli.groups import Computing, Device, grouped
 from theodolite.cli.options import print_json
 from theodolite.cli.progress import progress_bar
 from theodolite.cli.terminal import terminal
+from theodolite.loading import loading
 
 if TYPE_CHECKING:
     from theodolite.claims.tensors.graded_certificate import GradedVerified
@@ -41,8 +42,9 @@ def verify(
 
 
 def _one(document: Any, net: str | None, device: str, as_json: bool) -> None:
-    from theodolite.claims.certificates import verify as check
-    from theodolite.errors import CertificateRefused
+    with loading():
+        from theodolite.claims.certificates import verify as check
+        from theodolite.errors import CertificateRefused
 
     try:
         with progress_bar() as bar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,9 +30,16 @@ _PART = 2_000_000  # of rows times trees that are looked up at once
 def boosted(x: Array, y: Array, seed: int) -> HistGradientBoostingRegressor:
     """Scikit-learn's histogram boosting in the setting that is best on a tenth held out; its own early stopping on that
     tenth sets the number of trees."""
+    return best_stopped(by_workers(settings(x, y, seed)))
+
+
+def settings(x: Array, y: Array, seed: int) -> list[Callable[[], HistGradientBoostingRegressor]]:
+    """Calls that fit trees of these rows, each in its own setting."""
     stopping = {"max_iter": 1000, "early_stopping": True, "n_iter_no_change": 15}
-    settings = [(rate, leaves) for leaves in LEAVES for rate in RATES]
-    found = by_workers(partial(_fitted, x, y, seed, *setting, **stopping) for setting in settings)
+    return [partial(_fitted, x, y, seed, rate, leaves, **stopping) for leaves in LEAVES for rate in RATES]
+
+
+def best_stopped(found: Iterable[HistGradientBoostingRegressor]) -> HistGradientBoostingRegressor:
     return max(found, key=lambda trees: float(np.max(trees.validation_score_)))
 
 

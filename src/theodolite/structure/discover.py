@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ from theodolite.structure.result import Discovery, Found
 from theodolite.structure.search.pairs import pairs_of
 from theodolite.structure.search.search import search
 from theodolite.structure.settle import CLOSE, settle
-from theodolite.structure.stacking import stacked
+from theodolite.structure.stacking import Others, others_ahead, stacked
 from theodolite.structure.surrogate.evidence import gather
 
 Rows = TypeVar("Rows", Samples, Table)
@@ -157,18 +158,25 @@ class _Work:
     def elapsed(self) -> float:
         return time.monotonic() - self.started
 
+    def ahead(self, rows: Samples) -> AbstractContextManager[Others | None]:
+        """What needs no graph, begun where the time is not limited."""
+        if self.seconds is not None:
+            return nullcontext()
+        return others_ahead(rows.x, rows.y, self.generator, boosting=self.boosting, process=self.process)
+
 
 def _from_table(table: Table, work: _Work) -> Discovery:
     learnt, unseen = _split(table, work.generator)
     coding = learn_coding(learnt.columns, learnt.y)
     train, test = learnt.coded(coding, learnt=True), unseen.coded(coding)
-    asked = settle(
-        *(train.x, train.y, train.variables, work.generator),
-        effort=work.effort,
-        seconds=work.left,
-        progress=work.report,
-    )
-    found = _judged("data", asked, train, test, work, {"notes": list(train.notes)})
+    with work.ahead(train) as others:
+        asked = settle(
+            *(train.x, train.y, train.variables, work.generator),
+            effort=work.effort,
+            seconds=work.left,
+            progress=work.report,
+        )
+        found = _judged("data", asked, train, test, work, {"notes": list(train.notes)}, others)
     return replace(found, coding=coding)
 
 
@@ -225,7 +233,13 @@ def _searched(source: CallableSource, work: _Work) -> Found:
 
 
 def _judged(
-    mode: str, asked: Confirmation, train: Samples, test: Samples, work: _Work, details: dict[str, Any]
+    mode: str,
+    asked: Confirmation,
+    train: Samples,
+    test: Samples,
+    work: _Work,
+    details: dict[str, Any],
+    others: Others | None = None,
 ) -> Discovery:
     """What rows held out of the training rows chose, and what predicts, measured on the test rows."""
     trials = tuple(replace(trial, found=_named(trial.found, train.target)) for trial in asked.trials)
@@ -236,6 +250,7 @@ def _judged(
         *(asked.model, asked.dense, train.x, train.y, work.generator),
         boosting=work.boosting and not late,
         process=work.process and not late,
+        others=others,
         report=lambda label: work.report(CLOSE, 1, label),
     )
     returned = stack.returned
@@ -245,13 +260,13 @@ def _judged(
         "graph": loss(asked.model.predict),
         "dense": loss(asked.dense.predict),
     }
-    others = [*stack.notes]
+    said = [*stack.notes]
     if late and work.boosting:
-        others.append("the time was over before gradient boosting could be measured")
+        said.append("the time was over before gradient boosting could be measured")
     if stack.boosted is not None:
         losses["boosting"] = loss(stack.boosted)
         if above_zero(losses["returned"] - losses["boosting"]):
-            others.append("gradient boosting is better here: on the test rows its error is lower beyond chance")
+            said.append("gradient boosting is better here: on the test rows its error is lower beyond chance")
     losses |= {name: loss(stack.models[name].predict) for name in ("additive", "process") if name in stack.models}
     if work.additive:
         work.report(CLOSE, 1, "EBM")
@@ -267,7 +282,7 @@ def _judged(
         interval = {"coverage": COVERAGE, "half_width": width, "share_of_test_rows": covered}
     best = chosen or next((trial.found for trial in trials), None)
     pairs = {} if best is None else pairs_of(best, asked, train.x, train.y) if mode == "data" else best.pairs
-    heard = [*others, *details.pop("notes"), *asked.notes, *(best.notes if best is not None else ())]
+    heard = [*said, *details.pop("notes"), *asked.notes, *(best.notes if best is not None else ())]
     confirmed = {key: value for key, value in asked.to_json().items() if key not in ("abstained", "reason", "seconds")}
     return Discovery(
         target=train.target,

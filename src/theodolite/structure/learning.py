@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from theodolite.structure.fit.effort import EFFORTS, TRIAL, Effort, effort_named
 from theodolite.structure.fit.fitting import LEAST_ROWS, Fitted, fit
 from theodolite.structure.result import Discovery, Found
 from theodolite.structure.search.pairs import pairs_of
-from theodolite.structure.stacking import WeightedMean, alone, stacked
+from theodolite.structure.stacking import WeightedMean, alone, others_ahead, stacked
 
 Array = NDArray[np.float64]
 _GAPS: Any = "allow-nan"
@@ -146,12 +147,23 @@ def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Setti
     from theodolite.structure.settle import settle
 
     kept, notes = _distinct(rows, names)
-    asked = settle(
-        *(rows, targets, names, settings.generator),
-        leave_out=[name for place, name in enumerate(names) if place not in kept],
-        effort=settings.effort,
-        seconds=settings.seconds,
-    )
+    boosting, process = settings.boosting, settings.process
+    limited = settings.seconds is not None
+    ahead = others_ahead(rows, targets, settings.generator, boosting=boosting, process=process)
+    with nullcontext() if limited else ahead as others:
+        asked = settle(
+            *(rows, targets, names, settings.generator),
+            leave_out=[name for place, name in enumerate(names) if place not in kept],
+            effort=settings.effort,
+            seconds=settings.seconds,
+        )
+        late = settings.seconds is not None and time.monotonic() - began > settings.seconds
+        stack = stacked(
+            *(asked.model, asked.dense, rows, targets, settings.generator),
+            boosting=boosting and not late,
+            process=process and not late,
+            others=others,
+        )
     reason = asked.reason
     if len(rows) < SEARCH_ROWS:
         reason = f"{len(rows)} rows are too few to tell one graph from another: give at least {SEARCH_ROWS}"
@@ -160,12 +172,6 @@ def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Setti
     details = {"rows": len(rows), **_details(asked)}
     found = asked.chosen or dense
     found = replace(found, pairs=pairs_of(found, asked, rows, targets))
-    late = settings.seconds is not None and time.monotonic() - began > settings.seconds
-    stack = stacked(
-        *(asked.model, asked.dense, rows, targets, settings.generator),
-        boosting=settings.boosting and not late,
-        process=settings.process and not late,
-    )
     details |= {"held_out_errors": dict(stack.errors), "notes": [*stack.notes, *notes]}
     told = _discovery(found, asked.model, asked.chosen is None, reason, details, began)
     return _learnt(told, asked.model, stack.returned, targets)

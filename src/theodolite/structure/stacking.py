@@ -7,24 +7,29 @@ is judged by rows whose weights were fitted to other rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
 from theodolite.statistics.paired import above_zero
-from theodolite.structure.additive import fit_additive
-from theodolite.structure.boosting import boosted, fold_trees, stopping_error
-from theodolite.structure.draws import own_draws
+from theodolite.structure.additive import Additive, fit_additive
+from theodolite.structure.boosting import best_stopped, fold_trees, settings, stopping_error
+from theodolite.structure.draws import draws_beside, own_draws
 from theodolite.structure.fit.fitting import Fitted
 from theodolite.structure.fit.side_by_side import one_thread
 from theodolite.structure.fold_errors import Model, error_products, unseen
-from theodolite.structure.process import MOST, fit_process
-from theodolite.structure.workers import begin
+from theodolite.structure.process import MOST, GaussianProcess, fit_process
+from theodolite.structure.surrogate.screening import MOST as SCREENED
+from theodolite.structure.workers import Promise, forget
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import HistGradientBoostingRegressor
 
 Array = NDArray[np.float64]
 LEAST_ROWS = 50  # fewer tell no weights
@@ -87,6 +92,62 @@ def alone(network: Model, name: str = "graph") -> WeightedMean:
     return WeightedMean({name: network}, {name: 1.0}, held_out=network.held_out)
 
 
+@dataclass(frozen=True)
+class Others:
+    """What is no network, of all columns of these rows: an additive model, a Gaussian process (of up to 3,000 rows) and
+    boosted trees. It needs no graph, so that it can be begun before one is known."""
+
+    fold: NDArray[np.int64]
+    seed: int
+    additive: Promise[Additive]
+    process: Promise[GaussianProcess] | None
+    trees: Sequence[Promise[HistGradientBoostingRegressor]]  # none, or one of each setting
+
+    @staticmethod
+    def of(x: Array, y: Array, generator: np.random.Generator, *, boosting: bool, process: bool) -> Others:
+        fold, draws = generator.permutation(len(y)) % FOLDS, own_draws(generator)
+        seed = int(generator.integers(2**31))
+        return Others(
+            fold,
+            seed,
+            Promise(partial(fit_additive, x, y, fold)),
+            Promise(partial(fit_process, x, y, draws)) if process and len(y) <= MOST else None,
+            [Promise(call) for call in settings(x, y, seed)] if boosting else (),
+        )
+
+    @property
+    def _all(self) -> tuple[Promise[Any], ...]:
+        """What takes longest first."""
+        return (*([] if self.process is None else [self.process]), *self.trees, self.additive)
+
+    def begin(self) -> None:
+        for promise in self._all:
+            promise.begin()
+
+    def begin_behind(self) -> None:
+        for promise in self._all:
+            promise.begin_behind()
+
+    def forget(self) -> None:
+        forget(self._all)
+
+
+@contextmanager
+def others_ahead(
+    x: Array, y: Array, generator: np.random.Generator, *, boosting: bool, process: bool
+) -> Iterator[Others | None]:
+    """Begun behind everything else; None where there is nothing to stack, or columns will be screened out."""
+    if not _can_stack(y) or x.shape[1] > SCREENED:
+        yield None
+        return
+    others = Others.of(x, y, draws_beside(generator), boosting=boosting, process=process)
+    others.begin_behind()
+    try:
+        yield others
+    finally:
+        others.forget()
+
+
 @one_thread()
 def stacked(
     network: Fitted,
@@ -97,36 +158,45 @@ def stacked(
     *,
     boosting: bool = True,
     process: bool = True,
+    others: Others | None = None,
     report: Callable[[str], None] | None = None,
 ) -> Stack:
     """What predicts, of the columns that the dense network reads (all, unless some were screened out before).
 
-    The network that was chosen, or a mean of it with the dense one, an additive model, a Gaussian process (of up to
-    3,000 rows) and boosted trees, where the error of this mean on rows held out is lower. What is no network and far
-    behind the best does not take part."""
+    The network that was chosen, or a mean of it with the dense one and `others`, where the error of this mean on rows
+    held out is lower. What is no network and far behind the best does not take part. `others` are of all columns, and
+    are begun here where these are not given or do not serve."""
     tell = report or (lambda label: None)
     name = "dense" if network is dense else "graph"
     models: dict[str, Model] = {name: network, "dense": dense}
     first = alone(network, name)
-    if len(y) < LEAST_ROWS or np.ptp(y) == 0:
+    if not _can_stack(y):
         return Stack(first, models, {key: _error(model, y) for key, model in models.items()} if np.ptp(y) else {})
-    fold = generator.permutation(len(y)) % FOLDS
     read = np.array([place for place, key in enumerate(dense.graph.variables) if key in dense.graph.used])
-    smooth = begin(partial(fit_process, x[:, read], y, own_draws(generator))) if process and len(y) <= MOST else None
-    additive, seed, trees = begin(partial(fit_additive, x[:, read], y, fold)), int(generator.integers(2**31)), None
     tell("gradient boosting" if boosting else "additive model")
-    whole = boosted(x[:, read], y, seed) if boosting else None
-    models["additive"] = additive.result().widened(read, x.shape[1])
-    if smooth is not None:
-        models["process"] = smooth.result().widened(read, x.shape[1])
+    if others is not None and len(read) < x.shape[1]:
+        others.forget()
+        others = None
+    if others is None:
+        others = Others.of(x[:, read], y, generator, boosting=boosting, process=process)
+        others.begin()
+    trees = None
+    whole = best_stopped(promise.result() for promise in others.trees) if others.trees else None
+    models["additive"] = others.additive.result().widened(read, x.shape[1])
+    if others.process is not None:
+        models["process"] = others.process.result().widened(read, x.shape[1])
     if whole is not None:
         trees = lambda rows: whole.predict(rows[:, read])
         least = min(_error(model, y) for model in models.values())
         if stopping_error(whole) / y.var() <= MAYBE * NEAR * least:
-            models["boosting"] = fold_trees(x[:, read], y, fold, whole, seed).widened(read)
+            models["boosting"] = fold_trees(x[:, read], y, others.fold, whole, others.seed).widened(read)
     errors = {key: _error(model, y) for key, model in models.items()}
     returned, notes = preferred(models, errors, name, x, y, generator)
     return Stack(returned, models, errors, notes, trees)
+
+
+def _can_stack(y: Array) -> bool:
+    return len(y) >= LEAST_ROWS and bool(np.ptp(y))
 
 
 def preferred(

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Generic, Literal, NoReturn, TypeVar
 
+from theodolite.loading import loading
+
 Value = TypeVar("Value")
 MOST = 3  # workers: a round has few fits
 IDLE = 60.0  # seconds without a call after which a worker ends
@@ -48,6 +50,10 @@ class Promise(Generic[Value]):
     def begin(self) -> None:
         """Once: a worker makes the call as soon as one is free."""
         _crew.add([self])
+
+    def begin_behind(self) -> None:
+        """Once: a worker makes the call when it has nothing else to do, also one that is not there yet."""
+        _crew.behind(self)
 
     def result(self) -> Value:
         """Waits for it, and makes calls meanwhile that nobody has begun, this one first."""
@@ -100,6 +106,7 @@ class _Crew:
     def __init__(self) -> None:
         self.change = threading.Condition()
         self.waiting: deque[Promise[Any]] = deque()
+        self.spare: deque[Promise[Any]] = deque()  # for workers that nothing waits for
         self.workers: list[_Worker] = []
         self.wanted = 0
         self.owner = os.getpid()
@@ -122,19 +129,28 @@ class _Crew:
                 self.waiting = deque([*promises, *self.waiting] if first else [*self.waiting, *promises])
                 self.change.notify_all()
 
+    def behind(self, promise: Promise[Any]) -> None:
+        with self.change:
+            self.spare.append(promise)
+            self.change.notify_all()
+
     def drop(self, promises: Iterable[Promise[Any]]) -> None:
         with self.change:
             for promise in promises:
-                if promise in self.waiting:
-                    self.waiting.remove(promise)
+                self._remove(promise)
+
+    def _remove(self, promise: Promise[Any]) -> None:
+        for those in (self.waiting, self.spare):
+            if promise in those:
+                those.remove(promise)
 
     def take(self) -> Promise[Any]:
         """For a worker: waits until there is one."""
         with self.change:
             while True:
-                for promise in self.waiting:
+                for promise in (*self.waiting, *self.spare):
                     if not promise.here:
-                        self.waiting.remove(promise)
+                        self._remove(promise)
                         promise.state = "begun"
                         return promise
                 self.change.wait()
@@ -162,8 +178,7 @@ class _Crew:
             if wanted.state == "done":
                 return None
             mine = wanted if wanted.state == "waiting" else self.waiting[0]
-            if mine in self.waiting:
-                self.waiting.remove(mine)
+            self._remove(mine)
             mine.state = "begun"
             return mine
 
@@ -241,9 +256,10 @@ def serve() -> NoReturn:
     os.dup2(nowhere, 1)
     received: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(calls, received), daemon=True).start()
-    for name in LOADED:
-        importlib.import_module(name)
-    from theodolite.structure.fit.side_by_side import one_thread
+    with loading():
+        for name in LOADED:
+            importlib.import_module(name)
+        from theodolite.structure.fit.side_by_side import one_thread
 
     with suppress(queue.Empty), one_thread():
         _write(answers, READY)
