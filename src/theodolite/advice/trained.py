@@ -11,21 +11,32 @@ from importlib.resources import files
 from theodolite.advice.shape import ModelShape
 
 NEAR = 2.0
-"""A size speaks of models within this factor of its parameters in the blocks."""
+"""A size speaks of models within this factor of its parameters in the blocks, and of its vocabulary."""
+BYTES = 256
 
 
 @dataclass(frozen=True)
 class TrainedSize:
-    """Decoders of `size` parameters in their blocks, each after so many `tokens`: the depth that learnt best, its 95 %
-    interval, the depths within one per cent of its loss, and the deepest with how much worse it was."""
+    """Decoders of `size` parameters in their blocks on symbols of a vocabulary, each after so many `tokens`: the depth
+    that learnt best, its 95 % interval, the depths within one per cent of its loss, and the deepest with how much worse
+    it was."""
 
     size: int
+    vocab: int
     tokens: int
     best: int
     interval: tuple[int, int]
     flat: tuple[int, ...]
     deepest: int
     deepest_worse: float
+
+    @property
+    def symbols(self) -> str:
+        return "bytes" if self.vocab == BYTES else f"{self.vocab:,} symbols"
+
+    def reads_like(self, vocab: int | None) -> bool:
+        """Fewer symbols than bytes are letters, which are like them. Of no vocabulary nothing is known."""
+        return vocab is None or (vocab <= NEAR * self.vocab and (self.vocab == BYTES or NEAR * vocab >= self.vocab))
 
 
 @dataclass(frozen=True)
@@ -36,11 +47,14 @@ class Trained:
     sizes: tuple[TrainedSize, ...]
 
     def near(self, shape: ModelShape) -> TrainedSize | None:
-        """The size that speaks of this shape: a language model of one stack, dense, within a factor of two."""
+        """The size that speaks of this shape: a language model of one stack, dense, within a factor of two, with about
+        that vocabulary, on which the best depth depends."""
         if not shape.one_dense_stack or shape.modality == "image" or shape.params_in_blocks <= 0:
             return None
-        nearest = min(self.sizes, key=lambda one: abs(math.log(one.size / shape.params_in_blocks)))
-        return nearest if 1 / NEAR <= nearest.size / shape.params_in_blocks <= NEAR else None
+        off = lambda one: abs(math.log(one.size / shape.params_in_blocks))
+        other = lambda one: abs(math.log(one.vocab / max(1, shape.vocab or BYTES)))
+        near = [one for one in self.sizes if off(one) <= math.log(NEAR) and one.reads_like(shape.vocab)]
+        return min(near, key=lambda one: (off(one), other(one)), default=None)
 
 
 @cache

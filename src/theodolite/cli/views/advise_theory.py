@@ -119,14 +119,15 @@ def _trained(advice: Advice) -> str:
     if found is None:
         least, most = (short(edge(one.size for one in study.sizes)) for edge in (min, max))
         return (
-            f"decoders of {least} to {most} parameters in their blocks were trained (docs/depth-width.md); nothing "
-            "follows from them for this size."
+            f"decoders of {least} to {most} parameters in their blocks were trained on bytes, and some with larger "
+            "vocabularies, which want less depth (docs/depth-width.md); nothing follows from them for this size and "
+            "vocabulary."
         )
     (low, high), best, listed = found.interval, counted(found.best, "layer"), ", ".join(map(str, found.flat))
     return (
-        f"decoders of {short(found.size)} parameters in their blocks, on {study.text}, learnt best with {best} (95%: "
-        f"{low} to {high}; within 1% of that: {listed}), with {found.deepest} layers {percent(found.deepest_worse)} "
-        f"worse, after {short(found.tokens)} tokens each (docs/depth-width.md)."
+        f"decoders of {short(found.size)} parameters in their blocks, on {study.text} as {found.symbols}, learnt best "
+        f"with {best} (95%: {low} to {high}; within 1% of that: {listed}), with {found.deepest} layers "
+        f"{percent(found.deepest_worse)} worse, after {short(found.tokens)} tokens each (docs/depth-width.md)."
     )
 
 

@@ -18,6 +18,7 @@ from theodolite.serving.stores import Stores
 _LOOKED_AT = 8  # stores, the newest
 _COLUMNS = (
     Column("size", "parameters in the blocks"),
+    Column("symbols", "read as", numeric=False),
     Column("best", "best depth"),
     Column("interval", "95 % interval", numeric=False),
     Column("flat", "depths within 1 % of its loss", numeric=False),
@@ -80,6 +81,7 @@ def _archived() -> Table:
     rows = [
         {
             "size": one.size,
+            "symbols": one.symbols,
             "best": one.best,
             "interval": f"{one.interval[0]} to {one.interval[1]}",
             "flat": ", ".join(map(str, one.flat)),
