@@ -307,7 +307,10 @@ def grid_result(net: str, pairs: int, width: int, best: float) -> dict:
 @pytest.mark.parametrize(
     ("net", "reached", "verdict"),
     [
-        ("transformer", {(4, 16): 1.0, (4, 32): 1.0, (16, 16): 1.0, (16, 32): 1.0}, "holds"),
+        ("transformer", {(4, 16): 1.0, (4, 32): 1.0, (64, 16): 1.0, (64, 32): 1.0}, "holds"),
+        ("transformer", {(4, 16): 1.0, (4, 32): 1.0, (16, 16): 1.0, (16, 32): 1.0}, "open"),  # it speaks of 64
+        ("delta-net", {(2, 16): 1.0, (4, 16): 1.0}, "open"),
+        ("delta-net", {(2, 16): 1.0, (64, 16): 1.0}, "holds"),
         ("transformer", {(4, 16): 0.5, (4, 32): 1.0, (16, 16): 0.5, (16, 32): 1.0}, "open"),
         ("lstm", {(4, 16): 1.0, (4, 32): 1.0, (16, 16): 0.5, (16, 32): 1.0}, "holds"),
         ("lstm", {(4, 16): 1.0, (4, 32): 1.0, (16, 16): 0.5, (16, 32): 0.5}, "holds"),
@@ -315,12 +318,17 @@ def grid_result(net: str, pairs: int, width: int, best: float) -> dict:
         ("lstm", {(4, 16): 1.0, (4, 32): 1.0, (16, 16): 1.0, (16, 32): 1.0}, "open"),
         ("lstm", {(4, 16): 0.5, (4, 32): 1.0, (16, 16): 1.0, (16, 32): 1.0}, "open"),
         ("lstm", dict.fromkeys([(4, 16), (4, 32), (16, 16), (16, 32)], 0.5), "open"),
+        ("lstm", {(2, 16): 1.0, (4, 16): 1.0, (4, 32): 1.0, (16, 32): 1.0}, "open"),  # 16 may need no more than 16
     ],
 )
 def test_the_sentence_on_width_and_pairs_is_decided_by_its_rule(net, reached, verdict):
     results = [grid_result(net, pairs, width, best) for (pairs, width), best in reached.items()]
     (said,) = statements("recall", results)
     assert (said["verdict"], said["statement"].split(":")[0]) == (verdict, net)
+
+
+def test_nothing_is_said_of_one_number_of_pairs():
+    assert statements("recall", [grid_result("lstm", pairs, width, 1.0) for pairs, width in ((4, 16), (8, 32))]) == []
 
 
 @pytest.mark.parametrize(

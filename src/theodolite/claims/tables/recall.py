@@ -97,7 +97,7 @@ def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
             if len(needed) < 2:
                 continue
             least = min(r["settings"]["shape"]["width"] for r in own)
-            verdict, rule = _grows(needed, least) if said.growing else _recalls(needed, least)
+            verdict, rule = _grows(needed, least) if said.growing else _recalls(needed, least, said.pairs)
             detail = f"{net} needs " + ", ".join(
                 f"width {width} for {pairs} pairs" if width else f"more than is tried for {pairs} pairs"
                 for pairs, width in needed.items()
@@ -107,13 +107,19 @@ def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def _needed_widths(results: Sequence[Mapping[str, Any]]) -> dict[int, int | None]:
-    """By number of pairs, the least width whose best member recalls; None where none does."""
+    """By number of pairs, the least width whose best member recalls; None where none does. Left out are numbers of
+    pairs of which a narrower network was not trained, though it was with other pairs."""
+    best: dict[int, dict[int, bool]] = {}
+    for result in results:
+        width, reached = result["settings"]["shape"]["width"], [q["best"] for q in result["quantities"]]
+        solved = bool(reached) and reached[0] is not None and reached[0] >= SOLVED
+        best.setdefault(result["task_args"]["longest"], {})[width] = solved
+    widths = sorted({width for own in best.values() for width in own})
     needed: dict[int, int | None] = {}
-    for result in sorted(results, key=lambda r: (r["task_args"]["longest"], r["settings"]["shape"]["width"])):
-        pairs, best = result["task_args"]["longest"], [q["best"] for q in result["quantities"]]
-        needed.setdefault(pairs, None)
-        if needed[pairs] is None and best and best[0] is not None and best[0] >= SOLVED:
-            needed[pairs] = result["settings"]["shape"]["width"]
+    for pairs, own in sorted(best.items()):
+        least = next((width for width in widths if own.get(width)), None)
+        if all(width in own for width in widths if least is None or width < least):
+            needed[pairs] = least
     return needed
 
 
@@ -130,12 +136,12 @@ def _grows(needed: Mapping[int, int | None], least: int) -> tuple[bool | None, s
     return True if widths == sorted(widths) else None, rule
 
 
-def _recalls(needed: Mapping[int, int | None], least: int) -> tuple[bool | None, str]:
+def _recalls(needed: Mapping[int, int | None], least: int, most: int) -> tuple[bool | None, str]:
     rule = (
         f"needed width: the least whose best member is right in {SOLVED:.0%} of the answers; holds if the least width "
-        "tried serves every number of pairs, open otherwise, since training is shorter"
+        f"tried serves every number of pairs, {most} among them, open otherwise, since training is shorter"
     )
-    return True if set(needed.values()) == {least} else None, rule
+    return True if max(needed) >= most and set(needed.values()) == {least} else None, rule
 
 
 TABLE = TrainedTable(

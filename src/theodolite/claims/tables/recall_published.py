@@ -45,6 +45,7 @@ class Statement:
 
     nets: tuple[str, ...]
     growing: bool  # whether the width must grow with the number of pairs
+    pairs: int  # the most that it speaks of
     text: str
     source: str
 
@@ -53,18 +54,21 @@ STATEMENTS = (
     Statement(
         ("transformer",),
         False,
+        64,
         "attention recalls at every width and length tried; its width need not grow",
         ZOOLOGY,
     ),
     Statement(
         ("linear-transformer", "state-space", "lstm"),
         True,
+        64,
         "what carries a state of fixed size (there: gated convolutions, H3, RWKV) needs more width to recall more",
         ZOOLOGY,
     ),
     Statement(
         ("delta-net",),
         False,
+        64,
         "the delta rule recalls perfectly in the hardest setting, 64 pairs in 512 tokens",
         DELTA,
     ),
