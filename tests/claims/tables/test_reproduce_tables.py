@@ -327,6 +327,30 @@ def test_the_sentence_on_width_and_pairs_is_decided_by_its_rule(net, reached, ve
     assert (said["verdict"], said["statement"].split(":")[0]) == (verdict, net)
 
 
+@pytest.mark.parametrize(
+    ("entries", "verdict"),
+    [
+        ([(1.0, 30, 30), (0.5, 0, 30)], "holds"),
+        ([(1.0, 30, 30)], "open"),  # that a network is right somewhere says nothing of where it is not
+        ([(0.5, 0, 30)], "open"),
+        ([(1.0, 30, 30), (0.5, 30, 30)], "fails"),
+        ([(1.0, 30, 30), (0.5, 0, 1)], "open"),
+    ],
+)
+def test_the_hierarchy_is_told_by_successes_and_failures_alike(entries, verdict):
+    """Entries: the published score, members that reach the bar, members that learn the lengths of training, of 30."""
+    results = [
+        {
+            **{"net": "rnn", "task": f"task {place}", "solved": {"count": reached, "of": 30}},
+            "learnt": {"count": learnt},
+            "quantities": [{"published": [{"source": chomsky_paper.SOURCE, "value": value}]}],
+        }
+        for place, (value, reached, learnt) in enumerate(entries)
+    ]
+    (said,) = chomsky.statements(results)
+    assert said["verdict"] == verdict
+
+
 def test_nothing_is_said_of_one_number_of_pairs():
     assert statements("recall", [grid_result("lstm", pairs, width, 1.0) for pairs, width in ((4, 16), (8, 32))]) == []
 

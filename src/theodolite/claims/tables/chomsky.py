@@ -100,6 +100,7 @@ def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     found = sides(tallies, paper.SEEDS * paper.RATES, LEVEL)
     same, other = (sum(side is verdict for side in found.values()) for verdict in (True, False))
     wrong = [name for name, side in found.items() if side is False]
+    both = len({tally.published for tally in tallies.values()}) > 1
     return [
         statement(
             "a network's place in the hierarchy tells on which tasks it is right beyond the lengths of training",
@@ -108,8 +109,8 @@ def statements(results: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
             f"if our share that does is above 0 of {paper.SEEDS * paper.RATES} (Fisher, one-sided), seen again if none "
             f"does and so many learnt the lengths of training that half of them doing so is excluded; "
             f"{100 * LEVEL:g} % over all of these tests (Holm); open otherwise; holds if none is contradicted and none "
-            "open, fails if one is contradicted",
-            False if other else True if same == len(found) else None,
+            "open, successes and failures being among them, fails if one is contradicted",
+            False if other else True if both and same == len(found) else None,
             f"{same} of {len(found)} seen again, {other} contradicted{': ' if wrong else ''}{', '.join(wrong)}, "
             f"{len(found) - same - other} open",
         )
