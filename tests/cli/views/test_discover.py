@@ -118,9 +118,16 @@ def test_the_verdict_comes_first_and_says_what_was_gained(found: Discovery) -> N
     assert re.search(r"network of the graph +0\.002 +0\.001 to 0\.004\n", printed)
     assert re.search(r"gradient boosting +0\.3 +–\n", printed)
     # √(800 / n) of Φ⁻¹(1 − .05/2) against Φ⁻¹(1 − .38/2): two pairs were tested
-    assert "Doubtful edges: <b>x2</b> → h1 62% (sure with about 4,000 rows)" in " ".join(printed.split())
+    doubted = "Doubtful that it acts together with the others: <b>x2</b> → h1 62% (sure with about 4,000 rows)"
+    assert doubted in " ".join(printed.split())
     assert "was left out." in printed
     assert all(len(line) <= 80 for line in printed.splitlines())
+
+
+def test_what_is_doubted_of_an_input_of_a_sum_is_that_it_matters(found: Discovery) -> None:
+    printed = " ".join(terminal(replace(found, confidence={("x3", "h2"): 0.4, ("x1", "h1"): 0.9999})).split())
+    assert "Doubtful that it matters: x3 → h2 40%" in printed
+    assert "acts together" not in printed
 
 
 def test_a_dense_network_that_predicts_for_a_claimed_graph_is_not_called_its_network(found: Discovery) -> None:

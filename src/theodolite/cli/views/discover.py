@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,12 +82,8 @@ def print_discovery(console: Console, found: Discovery) -> None:
         headers = ("error on test rows", "error", "95 % interval")
         print_noted(console, headers, rows, widths(headers, rows))
         console.print(Text("mean squared error over the variance of the target: 1 is what a constant reaches", "dim"))
-    doubtful = [(a, b, c) for (a, b), c in found.confidence.items() if c < WEAK and not found.abstained]
-    if doubtful:
-        shown = sorted(doubtful, key=lambda edge: edge[2])
-        edges = ", ".join(f"{a} → {b} {c:.0%}{_enough(found, a, b)}" for a, b, c in shown[:8])
-        edges += ", …" if len(shown) > 8 else ""
-        console.print(Text.assemble(("Doubtful edges: ", "bold"), edges))
+    for label, edges in _doubtful(found):
+        console.print(Text.assemble((f"{label}: ", "bold"), edges))
     for note in found.details.get("notes", ()):
         console.print(Text.assemble(("Note: ", "bold"), _sentence(note)))
 
@@ -207,6 +203,20 @@ def _subtitle(found: Discovery) -> str:
     text = f"{found.mode} · {count} variables" + (f", {used} of them used" if used < count else "")
     rows = found.details.get("rows")
     return f"{text} · {rows['train']:,} rows to learn from, {rows['test']:,} to test on" if rows else text
+
+
+def _doubtful(found: Discovery) -> Iterator[tuple[str, str]]:
+    """Edges of little confidence, and what is doubted: that an input matters, or that it acts together with the others,
+    whatever it does by itself."""
+    weak = [] if found.abstained else [edge for edge in _edges(found) if edge[2] is not None and edge[2] < WEAK]
+    together = {node.name for node in found.graph.nodes if node.kind == "general" and len(node.inputs) > 1}
+    for label, own in (
+        ("Doubtful that it matters", [edge for edge in weak if edge[1] not in together]),
+        ("Doubtful that it acts together with the others", [edge for edge in weak if edge[1] in together]),
+    ):
+        if own:
+            shown = ", ".join(f"{a} → {b} {c:.0%}{_enough(found, a, b)}" for a, b, c in own[:8])
+            yield label, shown + ", …" * (len(own) > 8)
 
 
 def _enough(found: Discovery, a: str, b: str) -> str:
