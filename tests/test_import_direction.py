@@ -19,6 +19,7 @@ FOUNDATION = (
     "statistics",
     "device",
     "files",
+    "loading",
     "notebook",
     "graphs",
     "version",
