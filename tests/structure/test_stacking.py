@@ -18,7 +18,7 @@ from theodolite.structure.stacking import Others, others_ahead, stacked
 DENSE = CompositionalGraph.dense(("a", "b", "c"))
 WRONG = CompositionalGraph(("a", "b", "c"), (Node("y", ("c",)),))
 PAIR = CompositionalGraph(("a", "b", "c"), (Node("y", ("a", "b")),))
-BOTH = {"boosting": True, "process": True}
+BOTH = {"boosting": True, "process": True, "seconds": None}
 
 
 def rows(seed: int, count: int = 200) -> np.ndarray:
@@ -98,10 +98,11 @@ def test_what_was_begun_of_more_columns_than_the_network_reads_is_not_used() -> 
     assert not found.models["process"].rates[2:].any()  # type: ignore[attr-defined]
 
 
-def test_nothing_is_begun_where_columns_will_be_screened_out() -> None:
+def test_nothing_is_begun_where_columns_will_be_screened_out_or_time_is_short() -> None:
     draw = np.random.default_rng(0)
-    for columns, begun in ((4, True), (40, False)):
-        with others_ahead(draw.normal(size=(60, columns)), draw.normal(size=60), draw, **BOTH) as others:
+    for columns, seconds, begun in ((4, None, True), (40, None, False), (4, 10.0, False)):
+        given = {**BOTH, "seconds": seconds}
+        with others_ahead(draw.normal(size=(60, columns)), draw.normal(size=60), draw, **given) as others:
             assert (others is not None) is begun
     before = draw.bit_generator.state
     with others_ahead(draw.normal(size=(0, 4)), np.zeros(0), draw, **BOTH) as others:

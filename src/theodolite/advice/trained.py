@@ -34,9 +34,9 @@ class TrainedSize:
     def symbols(self) -> str:
         return "bytes" if self.vocab == BYTES else f"{self.vocab:,} symbols"
 
-    def reads_like(self, vocab: int | None) -> bool:
-        """Fewer symbols than bytes are letters, which are like them. Of no vocabulary nothing is known."""
-        return vocab is None or (vocab <= NEAR * self.vocab and (self.vocab == BYTES or NEAR * vocab >= self.vocab))
+    def reads_like(self, vocab: int) -> bool:
+        """Fewer symbols than bytes are letters, which are like them."""
+        return vocab <= NEAR * self.vocab and (self.vocab == BYTES or NEAR * vocab >= self.vocab)
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,13 @@ class Trained:
 
     def near(self, shape: ModelShape) -> TrainedSize | None:
         """The size that speaks of this shape: a language model of one stack, dense, within a factor of two, with about
-        that vocabulary, on which the best depth depends."""
+        that vocabulary, on which the best depth depends. One without a vocabulary is taken to read bytes."""
         if not shape.one_dense_stack or shape.modality == "image" or shape.params_in_blocks <= 0:
             return None
+        vocab = shape.vocab or BYTES
         off = lambda one: abs(math.log(one.size / shape.params_in_blocks))
-        other = lambda one: abs(math.log(one.vocab / max(1, shape.vocab or BYTES)))
-        near = [one for one in self.sizes if off(one) <= math.log(NEAR) and one.reads_like(shape.vocab)]
+        other = lambda one: abs(math.log(one.vocab / vocab))
+        near = [one for one in self.sizes if off(one) <= math.log(NEAR) and one.reads_like(vocab)]
         return min(near, key=lambda one: (off(one), other(one)), default=None)
 
 

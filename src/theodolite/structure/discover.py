@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -158,18 +157,14 @@ class _Work:
     def elapsed(self) -> float:
         return time.monotonic() - self.started
 
-    def ahead(self, rows: Samples) -> AbstractContextManager[Others | None]:
-        """What needs no graph, begun where the time is not limited."""
-        if self.seconds is not None:
-            return nullcontext()
-        return others_ahead(rows.x, rows.y, self.generator, boosting=self.boosting, process=self.process)
-
 
 def _from_table(table: Table, work: _Work) -> Discovery:
     learnt, unseen = _split(table, work.generator)
     coding = learn_coding(learnt.columns, learnt.y)
     train, test = learnt.coded(coding, learnt=True), unseen.coded(coding)
-    with work.ahead(train) as others:
+    with others_ahead(
+        *(train.x, train.y, work.generator), boosting=work.boosting, process=work.process, seconds=work.seconds
+    ) as others:
         asked = settle(
             *(train.x, train.y, train.variables, work.generator),
             effort=work.effort,

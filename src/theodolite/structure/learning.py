@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -147,17 +146,17 @@ def _searched(rows: Array, targets: Array, names: Sequence[str], settings: Setti
     from theodolite.structure.settle import settle
 
     kept, notes = _distinct(rows, names)
-    boosting, process = settings.boosting, settings.process
-    limited = settings.seconds is not None
-    ahead = others_ahead(rows, targets, settings.generator, boosting=boosting, process=process)
-    with nullcontext() if limited else ahead as others:
+    boosting, process, seconds = settings.boosting, settings.process, settings.seconds
+    with others_ahead(
+        *(rows, targets, settings.generator), boosting=boosting, process=process, seconds=seconds
+    ) as others:
         asked = settle(
             *(rows, targets, names, settings.generator),
             leave_out=[name for place, name in enumerate(names) if place not in kept],
             effort=settings.effort,
-            seconds=settings.seconds,
+            seconds=seconds,
         )
-        late = settings.seconds is not None and time.monotonic() - began > settings.seconds
+        late = seconds is not None and time.monotonic() - began > seconds
         stack = stacked(
             *(asked.model, asked.dense, rows, targets, settings.generator),
             boosting=boosting and not late,

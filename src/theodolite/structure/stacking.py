@@ -134,10 +134,11 @@ class Others:
 
 @contextmanager
 def others_ahead(
-    x: Array, y: Array, generator: np.random.Generator, *, boosting: bool, process: bool
+    x: Array, y: Array, generator: np.random.Generator, *, boosting: bool, process: bool, seconds: float | None
 ) -> Iterator[Others | None]:
-    """Begun behind everything else; None where there is nothing to stack, or columns will be screened out."""
-    if not _can_stack(y) or x.shape[1] > SCREENED:
+    """Begun behind everything else; None where the time is limited (what is searched has all of it then), where there
+    is nothing to stack, or columns will be screened out."""
+    if seconds is not None or not _can_stack(y) or x.shape[1] > SCREENED:
         yield None
         return
     others = Others.of(x, y, draws_beside(generator), boosting=boosting, process=process)
