@@ -41,7 +41,6 @@ def main() -> None:
     bytes_ = next(size["points"] for size in study["sizes"] if size["size"] == AT)
     figure = plt.figure(figsize=(11.5, 3.7), layout="constrained")
     panels = figure.subplots(1, 3)
-    panels[0].set_ylabel("% above the best")
     headings(panels[0], "Vocabulary and embedding", "% of loss above the best depth, mean of four seeds")
     headings(panels[1], "Heads and width of attention", "the same; all have 120k parameters")
     headings(panels[2], "Other networks", "the same, each at the better of two rates")
